@@ -19,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LICENSES = ROOT / "THIRD_PARTY_LICENSES"
+PACKAGES = ROOT / "wasm/page/dist/packages.json"  # the npm packages of the page
 
 # How Go stores build information in a binary: the version, then lines between two marks.
 INFORMATION = re.compile(rb"\xff Go buildinf:.{18}.go([\d.]+).{18}(path\t.*?)\xf92C1", re.DOTALL)
@@ -43,7 +44,9 @@ def parts(binary: Path) -> list[tuple[str, str, str]]:
         if kind == "dep":
             used.append((cells[0], cells[1], f"pkg:golang/{cells[0]}@{cells[1]}"))
         elif kind == "build" and re.fullmatch("-tags=.*\\bpage\\b.*", cells[0]):
-            packages = json.loads((ROOT / "wasm/page/dist/packages.json").read_text())
+            if not PACKAGES.exists():
+                sys.exit(f"sbom: {binary} holds a page without {PACKAGES}; run: make page lib")
+            packages = json.loads(PACKAGES.read_text())
             used += [(name, of, f"pkg:npm/{name}@{of}") for name, of in packages.items()]
     return [(n, v, url.replace("npm/@", "npm/%40").replace("+", "%2B")) for n, v, url in used]
 

@@ -83,6 +83,15 @@ def test_the_sbom_lists_what_go_links() -> None:
     assert any(url.startswith("pkg:golang/stdlib@1.") for url in urls)
 
 
+def test_a_page_of_unknown_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An old page has no list of its packages."""
+    monkeypatch.setattr(sbom, "PACKAGES", tmp_path / "packages.json")
+    with pytest.raises(SystemExit) as caught:
+        sbom.sbom(BINARIES)
+    problem = f"holds a page without {sbom.PACKAGES}; run: make page lib"
+    assert str(caught.value) == f"sbom: {BINARIES[0]} {problem}"
+
+
 def test_an_sbom_of_another_program(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"\x7fELF")
