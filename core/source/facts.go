@@ -65,6 +65,9 @@ type Facts struct {
 	// even a small batch is worth all threads.
 	Slow bool
 
+	// Notes keeps small results for later runs, or is nil if nothing may be kept.
+	Notes Notes
+
 	// Components returns the components of the fingerprint, which is the hash of their root.
 	Components func(ctx context.Context) (Component, error)
 }
@@ -73,6 +76,14 @@ type Facts struct {
 type Change struct {
 	Record int64       // counted over all epochs: earlier records are as they were
 	Before Fingerprint // of the source without this change and those after it
+}
+
+// Notes keeps small results for later runs and for the other processes of a host, such as counts that
+// took a pass over all rows. The key has to change with all that the text depends on. A text that cannot be
+// kept is not an error, because it can be made again.
+type Notes interface {
+	Note(key string) []byte // nil if there is none
+	KeepNote(key string, text []byte)
 }
 
 // CacheInfo says where a source keeps decoded units.

@@ -18,6 +18,9 @@ func (b *base) Facts() source.Facts {
 	}
 	for _, s := range b.below {
 		f.Slow = f.Slow || s.Facts().Slow
+		if f.Notes == nil {
+			f.Notes = s.Facts().Notes
+		}
 	}
 	if len(b.below) == 1 {
 		f.Units = b.below[0].Facts().Units

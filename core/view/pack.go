@@ -43,7 +43,8 @@ const (
 // A label is the next element of the same document, even if that is in another row. Labels of
 // unsigned integers have type int32.
 //
-// Pack reads the lengths of all rows, which must not depend on the draw, and no values. A null element
+// Pack reads the lengths of all rows, which must not depend on the draw, and no values. For more than 65,536
+// documents in files, it keeps the counts of rows in the cache folder of the files, for later runs. A null element
 // of a document is an error of the gather that needs it.
 func Pack(ctx context.Context, src source.Source, field string, p Packing) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
@@ -60,7 +61,7 @@ func Pack(ctx context.Context, src source.Source, field string, p Packing) (sour
 	o := p.Options
 	o.Separator = p.Separator != nil
 	var err error
-	if v.plan, err = packing.New(ctx, src.Len(), v.lengths, o); err != nil {
+	if v.plan, err = v.planned(ctx, o); err != nil {
 		return nil, err
 	}
 	v.records, v.numbers = v.plan.Rows(), make([]byte, 0, 4*p.Length)
@@ -69,6 +70,37 @@ func Pack(ctx context.Context, src source.Source, field string, p Packing) (sour
 	}
 	return v, nil
 }
+
+// planned plans the rows, or takes the counts that an earlier run has kept. Few documents are counted
+// each time.
+func (v *pack) planned(ctx context.Context, o packing.Options) (*packing.Plan, error) {
+	src := v.below[0]
+	notes, key := src.Facts().Notes, ""
+	if notes == nil || src.Len() <= uncounted {
+		return packing.New(ctx, src.Len(), v.lengths, o)
+	}
+	version, err := source.VersionOf(src)
+	if err == nil {
+		below, err := src.Fingerprint(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h := hashOf("counts", below)
+		fmt.Fprintf(h, "%q %v %+v\n", version, v.fields, o)
+		key = fingerprint(h).String()
+		if p := packing.Restore(src.Len(), v.lengths, o, notes.Note(key)); p != nil {
+			return p, nil
+		}
+	}
+	p, err := packing.New(ctx, src.Len(), v.lengths, o)
+	if err == nil && key != "" {
+		notes.KeepNote(key, p.Counts())
+	}
+	return p, err
+}
+
+// uncounted is the most documents of which no counts are kept: one group.
+const uncounted = 1 << 16
 
 // PackingOf returns the report of a view that Pack has made.
 func PackingOf(src source.Source) (r packing.Report, ok bool) {

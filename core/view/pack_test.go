@@ -396,6 +396,66 @@ func TestPackValues(t *testing.T) {
 	}
 }
 
+// TestPackKeepsCounts: lengths are read once for each version of the data and for each row length.
+func TestPackKeepsCounts(t *testing.T) {
+	const n = 1<<16 + 1
+	kept := notes{}
+	src := &noted{Source: synthetic.New(n, source.Field{Name: "t", Type: dtype.Int32, Ragged: 1}), notes: kept}
+	pack := func(length int) (*noted, source.Source) {
+		s := *src
+		return &s, must(view.Pack(t.Context(), &s, "t", view.Packing{Options: packing.Options{Length: length}}))
+	}
+	first, counted := pack(16)
+	again, restored := pack(16)
+	if len(kept) != 1 || first.readers == 0 || again.readers > 0 || fingerprint(t, restored) != fingerprint(t, counted) {
+		t.Errorf("%d notes, %d and %d readers of lengths", len(kept), first.readers, again.readers)
+	}
+	a, _ := view.PackingOf(counted)
+	if b, _ := view.PackingOf(restored); b.Tokens != a.Tokens || b.Rows != restored.Len() || b.Rows != a.Rows {
+		t.Errorf("the report is %+v, then %+v", a, b)
+	}
+	if other, _ := pack(17); len(kept) != 2 || other.readers == 0 {
+		t.Error("another length has the same counts")
+	}
+	src.version = "changed"
+	if changed, _ := pack(16); len(kept) != 3 || changed.readers == 0 {
+		t.Error("changed files have the same counts")
+	}
+	src.unversioned = true
+	if unknown, _ := pack(16); len(kept) != 3 || unknown.readers == 0 {
+		t.Error("files that do not say when they change have counts")
+	}
+}
+
+// notes keeps texts in memory.
+type notes map[string][]byte
+
+func (n notes) Note(key string) []byte           { return n[key] }
+func (n notes) KeepNote(key string, text []byte) { n[key] = text }
+
+// noted counts the readers of a source with notes.
+type noted struct {
+	source.Source
+	notes       notes
+	version     string
+	unversioned bool
+	readers     int
+}
+
+func (s *noted) Facts() source.Facts {
+	f := s.Source.Facts()
+	f.Notes, f.Version = s.notes, func() (string, error) { return s.version, nil }
+	if s.unversioned {
+		f.Version = func() (string, error) { return "", status.New(status.Unsupported, "test", "no version") }
+	}
+	return f
+}
+
+func (s *noted) Reader(fields []int) (source.Reader, error) {
+	s.readers++
+	return s.Source.Reader(fields)
+}
+
 // TestPackAhead: the documents of rows are announced if the plans are in memory.
 func TestPackAhead(t *testing.T) {
 	src := synthetic.New(9, source.Field{Name: "x", Type: dtype.Int8, Shape: []int{3}}, source.Field{Name: "y", Type: dtype.Int8})

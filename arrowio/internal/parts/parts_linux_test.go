@@ -45,6 +45,41 @@ func openParts(t *testing.T, files int, f formattest.Toy) *Cache {
 	return c
 }
 
+// TestNotes: a note is found again, also by another cache with the same folder, unless it is damaged or
+// nothing may be written.
+func TestNotes(t *testing.T) {
+	c, key := openParts(t, 1, formattest.Toy{}), "a0"
+	if got := c.Note(key); got != nil {
+		t.Errorf("found %q before it was kept", got)
+	}
+	c.KeepNote(key, []byte("counts"))
+	c.KeepNote(key, []byte("counts"))
+	other := openParts(t, 1, formattest.Toy{})
+	other.Path = c.Path
+	if got := string(other.Note(key)); got != "counts" {
+		t.Errorf("found %q", got)
+	}
+	folder, err := diskcache.Look(c.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := folder.List()
+	if err != nil || len(list) != 1 || list[0].Scratch || list[0].InUse {
+		t.Errorf("the folder has %+v, %v", list, err)
+	}
+	if err := os.Truncate(filepath.Join(c.Path, key+".units"), 60); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Note(key); got != nil || folder.Has(key) {
+		t.Errorf("a damaged note is %q", got)
+	}
+	other.Path = "memory"
+	other.KeepNote(key, nil)
+	if other.Note(key) != nil || folder.Has(key) {
+		t.Error("a note was kept in memory")
+	}
+}
+
 // numbers returns a gatherer of the numbers.
 func numbers(t *testing.T, c *Cache) source.Gatherer {
 	t.Helper()

@@ -41,7 +41,8 @@ func (o *Options) plan(lengths []int64) *group {
 
 // pack divides the elements of the documents among rows.
 func (g *group) pack(o *Options, lengths []int64) {
-	length, fulls, parts, rests := int64(o.Length), int64(0), []part{}, []uint32{}
+	length, fulls := int64(o.Length), int64(0)
+	parts, rests := make([]part, 0, len(lengths)), make([]uint32, 0, len(lengths))
 	for i, n := range lengths {
 		p := part{uint32(i), uint32(n)}
 		if n >= length {

@@ -1,6 +1,7 @@
 package packing_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -227,7 +228,8 @@ func draw(r *rand.Rand) ([]int64, packing.Options) {
 	return lengths, o
 }
 
-// TestNaive compares random plans with naive ones. Plans that are made again are the same.
+// TestNaive compares random plans with naive ones. Plans that are made again are the same, and so are plans
+// from counts.
 func TestNaive(t *testing.T) {
 	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
 		lengths, o := draw(r)
@@ -235,12 +237,42 @@ func TestNaive(t *testing.T) {
 		p := plan(t, lengths, o)
 		want := rows(t, p)
 		p.Forget()
+		restored := packing.Restore(int64(len(lengths)), of(lengths), o, p.Counts())
+		if restored == nil || !bytes.Equal(restored.Counts(), p.Counts()) || restored.Effective() != p.Effective() || !slices.Equal(restored.Units(), p.Units()) {
+			t.Fatalf("%v with %+v: %+v from counts is %+v", lengths, o, p, restored)
+		}
+		p = random.One(r, p, restored)
 		for _, k := range r.Perm(len(want)) {
 			if got, err := p.Row(t.Context(), int64(k), nil); err != nil || !slices.Equal(got, want[k]) {
 				t.Fatalf("row %d of %v with %+v is %v, %v, then %v", k, lengths, o, want[k], err, got)
 			}
 		}
 	})
+}
+
+// TestForeignCounts: texts that are not the counts of the documents are not used.
+func TestForeignCounts(t *testing.T) {
+	lengths := []int64{3, 2, 5, 1}
+	o := packing.Options{Length: 5, Group: 2}
+	text := string(plan(t, lengths, o).Counts())
+	for name, c := range map[string]struct {
+		documents int64
+		options   packing.Options
+		text      string
+	}{
+		"no text":         {4, o, ""},
+		"cut":             {4, o, text[:len(text)/2]},
+		"more documents":  {6, o, text},
+		"fewer documents": {3, o, text},
+		"another method":  {4, packing.Options{Length: 5, Method: packing.Split}, text},
+		"bad options":     {4, packing.Options{}, text},
+		"other rows":      {4, o, strings.Replace(text, `"before":[0,1`, `"before":[0,9`, 1)},
+		"a group of 0":    {4, o, strings.Replace(text, `"group":2`, `"group":0`, 1)},
+	} {
+		if packing.Restore(c.documents, of(lengths), c.options, []byte(c.text)) != nil {
+			t.Errorf("%s: %s is used", name, c.text)
+		}
+	}
 }
 
 // logNormal returns lengths with a mean. The logarithms have the deviation s.

@@ -452,8 +452,9 @@ class Dataset(Readable):
           begins at 0 again in each row, because attention cannot reach the other rows.
 
         This call reads the lengths of all documents and no values. Files of compressed lists are
-        decompressed for it, and Parquet pages are read. Elements are copied when they are loaded.
-        `packing` counts what is in the rows.
+        decompressed for it, and Parquet pages are read. If files have more than 65,536 documents,
+        the counts are kept in the cache folder of `mf.open`, for later runs. Elements are copied
+        when they are loaded. `packing` counts what is in the rows.
 
         Args:
             field: a field of lists, text or bytes, or of rows with a shape.

@@ -103,6 +103,27 @@ def test_pieces(tmp_path: Path) -> None:
     assert len(ds.pack("tokens", length=9, max_documents=1)) == 2
 
 
+def test_counts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of many documents are counted once, unless nothing may be kept on disk."""
+    lists = pa.ListArray.from_arrays(np.arange(70_001, dtype=np.int32) * 3, np.arange(210_000))
+    pq.write_table(pa.table({"t": lists}), tmp_path / "data")
+    report, entries = None, {None: 0, "memory": 0, "auto": 1, str(tmp_path / "mine"): 1}
+    for cache, expected in entries.items():
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(len(str(cache)))))
+        for damage in (False, True):
+            with mf.open(tmp_path / "data", cache=cache) as ds:
+                packed = ds.pack("t", length=16)
+                report = report or packed.packing()
+                assert packed.packing() == report
+                assert (packed[9]["t"][:15] == np.arange(135, 150)).all()
+            found = sorted(
+                tmp_path.glob("*/meshfeed/units/*.units" if cache == "auto" else "mine/*")
+            )
+            assert len(found) == expected
+            if found and damage:
+                found[0].write_bytes(b"damaged")
+
+
 def meshes() -> list[tuple[Mesh, P]]:
     devices = np.array(jax.devices()[:4])
     shapes = [(1, 1), (2, 2), (1, 4), (4, 1)]
