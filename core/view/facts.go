@@ -44,7 +44,7 @@ func (b *base) changes(ctx context.Context) (changes []source.Change, err error)
 		for i := range changes {
 			c := &changes[i]
 			if b.renumber != nil {
-				c.Record = c.Record / b.below[0].Len() * b.records
+				c.Record = c.Record / max(b.below[0].Len(), 1) * b.records
 			}
 			if c.Before, err = b.identify(ctx, []source.Fingerprint{c.Before}); err != nil {
 				return err

@@ -28,7 +28,11 @@ func (s factual) Facts() source.Facts {
 			return s.Schema().CheckFields(fields)
 		},
 		Adjacent: s.Source.Facts().Adjacent,
-		Version:  func() (string, error) { return "version", nil },
+		Notes:    notes{},
+		Changes: func(context.Context) ([]source.Change, error) {
+			return []source.Change{{Record: s.Len(), Before: source.Fingerprint{1}}}, nil
+		},
+		Version: func() (string, error) { return "version", nil },
 		Components: func(ctx context.Context) (source.Component, error) {
 			f, err := s.Fingerprint(ctx)
 			return source.Component{Label: "factual", Hash: f}, err
@@ -59,14 +63,23 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 			continue
 		}
 		optional := member.Name == "Adjacent" || // the rows of most views do not lie together
-			member.Name == "Changes" || // only mixtures change
-			member.Name == "Check" && has("pack") // Pack reads all lengths at once
+			member.Name == "Check" && has("pack") || // Pack reads all lengths at once
+			member.Name == "Changes" && has("concat") // of one dataset among several
 		if value.IsNil() && !optional {
 			t.Fatalf("%s is not forwarded", member.Name)
 		}
 	}
 	if facts.Units() == nil && !has("take") && !has("mix") {
 		t.Error("the units are not forwarded")
+	}
+	if facts.Notes == nil {
+		t.Error("the notes are not forwarded")
+	}
+	if facts.Changes != nil {
+		changes, err := facts.Changes(t.Context())
+		if err != nil || len(changes) != 1 && !has("mix") {
+			t.Errorf("the changes are %v, %v", changes, err)
+		}
 	}
 	if hashed, of := facts.Coverage(); hashed == 0 || 4*hashed != 3*of {
 		t.Errorf("the fingerprint covers %d of %d", hashed, of)
