@@ -75,6 +75,44 @@ func TestDecodeImage(t *testing.T) {
 	}
 }
 
+// TestRandomImages: a random crop depends on the seed, the epoch and the record, and on nothing else.
+func TestRandomImages(t *testing.T) {
+	img := image.NewGray(image.Rect(0, 0, 40, 30))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * 7)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	src := must(view.Constants(must(view.Slice(columns(), 0, 9)), []int64{9},
+		view.Constant{Field: source.Field{Name: "photo", Type: dtype.Uint8, Ragged: 1, Logical: "binary"}, Rows: [][]byte{b.Bytes()}}))
+	v := must(view.DecodeImage(src, "photo", raster.Options{Height: 5, Width: 5, RandomCrop: true}))
+	g, err := v.Gatherer([]source.Part{v.Schema().Whole(len(v.Schema().Fields) - 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]source.Draw{}
+	for _, draw := range []source.Draw{{}, {Epoch: 1}, {Seed: 1}} {
+		var both [2][]byte
+		for i, records := range [][]int64{{3, 4}, {4, 3}} {
+			both[i] = make([]byte, 2*75)
+			if err := g.Gather(t.Context(), draw, records, []source.Job{{Rows: [2]int{0, 2}, Dst: both[i]}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(both[0][:75], both[1][75:]) || !bytes.Equal(both[0][75:], both[1][:75]) {
+			t.Errorf("%v: rows depend on their places", draw)
+		}
+		for _, row := range [][]byte{both[0][:75], both[0][75:]} {
+			if other, known := seen[string(row)]; known {
+				t.Errorf("%v and %v have an image in common", draw, other)
+			}
+			seen[string(row)] = draw
+		}
+	}
+}
+
 // TestDecodeImageErrors: fields without images are refused, and a broken image names its record. A gather
 // that ended decodes nothing.
 func TestDecodeImageErrors(t *testing.T) {

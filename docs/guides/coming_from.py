@@ -516,7 +516,8 @@ if installed("grain"):
 # | `IterableDataset.state_dict()`, without the shuffle buffer | `loader.state()`: any position, the exact order |
 # | `features`: `Array2D` to `Array5D`, fixed-size `Sequence` | fields with a fixed shape |
 # | `Sequence` of varying length, text | `ds.pad("tokens", length=2048)` |
-# | `Image`, `Audio` | `ds[7]` has the encoded bytes; decode before you save |
+# | `Image` | `ds.decode_image("image", size=(224, 224))` |
+# | `Audio` | `ds[7]` has the encoded bytes; decode before you save |
 # | `ClassLabel(names=…)` | `ds.schema["label"].names` |
 # | `load_dataset("…", streaming=True)`, `hf://` | none: download first |
 # | `.map(fn)` | the same, before `save_to_disk` |
@@ -556,7 +557,7 @@ if installed("datasets"):
     assert len(batch["image"].devices()) == 1
 
 # %% [markdown]
-# What Hugging Face datasets does and meshfeed does not: it downloads, streams, maps, filters and decodes. Its
+# What Hugging Face datasets does and meshfeed does not: it downloads, streams, maps, filters and decodes audio. Its
 # streams know their position since `IterableDataset.state_dict`, except for the rows in a shuffle buffer.
 
 # %% [markdown]

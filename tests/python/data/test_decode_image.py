@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -151,6 +152,15 @@ def test_nulls_and_views() -> None:
         options: dict[str, Any] = {"size": (4, 2), **change}
         prints.add(dataset(*files).decode_image("image", **options).fingerprint())
     assert len(prints) == 6
+
+
+def test_hugging_face(tmp_path: Path) -> None:
+    """Files of Hugging Face hold images as structs of bytes and a path."""
+    files = [encoded(noise(5, 5)) for _ in range(3)]
+    rows = pa.array([{"bytes": f, "path": None} for f in files])
+    pq.write_table(pa.table({"image": rows, "label": [0, 1, 2]}), tmp_path / "train.parquet")
+    ds = mf.open(tmp_path / "train.parquet").decode_image("image", size=(5, 5))
+    np.testing.assert_array_equal(ds[1]["image"], decoded(files[1], size=(5, 5)))
 
 
 def test_random() -> None:
