@@ -11,61 +11,38 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import picture
 import pyarrow as pa
 from leftovers import in_shared_memory, left_since
+from processes import Run, start, wait
 
 import meshfeed as mf
 
 HERE = Path(__file__).resolve().parent
 RECORDS, BATCH, STEPS = 2000, 48, 40
 KILLED, AT = 2, 26  # the process, and a step after which it is killed
-HANG = 120.0  # seconds after which a run counts as hanging
 
 Steps = dict[int, dict[int, dict[int, list[int]]]]  # step, process, first row: records
 
 
-@dataclass
-class Run:
-    """Processes of one training run, and their logs."""
+def read(run: Run) -> Steps:
+    """Returns which process read which rows of each step."""
+    steps: Steps = {}
+    for rank in range(len(run.processes)):
+        for line in run.lines(rank):
+            records = {int(start): records for start, records in line["read"].items()}
+            steps.setdefault(line["step"], {})[rank] = records
+    return steps
 
-    name: str
-    folder: Path
-    processes: list[subprocess.Popen[bytes]]
 
-    def lines(self, rank: int) -> list[dict[str, Any]]:
-        log = self.folder / f"{self.name}-{rank}.jsonl"
-        whole = log.read_text().split("\n")[:-1] if log.exists() else []
-        return [json.loads(line) for line in whole]
-
-    def read(self) -> Steps:
-        """Returns which process read which rows of each step."""
-        steps: Steps = {}
-        for rank in range(len(self.processes)):
-            for line in self.lines(rank):
-                read = {int(start): records for start, records in line["read"].items()}
-                steps.setdefault(line["step"], {})[rank] = read
-        return steps
-
-    def losses(self) -> dict[int, float]:
-        return {line["step"]: line["loss"] for line in self.lines(0)}
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
+def losses(run: Run) -> dict[int, float]:
+    return {line["step"]: line["loss"] for line in run.lines(0)}
 
 
 def main() -> None:
@@ -87,7 +64,7 @@ def main() -> None:
         assert process.poll() is not None
     left = [p.name for p in out.glob(".*")] + left_since(shared)
     say(f"left behind: {', '.join(left) or 'no process, no shared memory, no scratch file'}")
-    svg = picture.draw(first.read(), second.read(), saved["position"] // BATCH, KILLED)
+    svg = picture.draw(read(first), read(second), saved["position"] // BATCH, KILLED)
     (out / "drill.svg").write_text(svg)
     print(f"\nwhich process read which rows, before and after: {out / 'drill.svg'}")
     sys.exit(1 if left else 0)
@@ -95,13 +72,13 @@ def main() -> None:
 
 def disturbed(out: Path) -> Run:
     """Runs four processes, and kills one."""
-    run = start("before", out, [2, 2, 2, 2])
+    run = start("before", out, HERE / "train.py", [2, 2, 2, 2], "--steps", STEPS)
     try:
         say("4 processes of 2 devices train together")
-        wait(run, lambda: len(run.lines(KILLED)) >= AT)
+        wait(run, lambda: run.steps(KILLED) >= AT)
         run.processes[KILLED].send_signal(signal.SIGKILL)
         killed = time.monotonic()
-        say(f"process {KILLED} is killed by SIGKILL after step {len(run.lines(KILLED))}")
+        say(f"process {KILLED} is killed by SIGKILL after step {run.steps(KILLED)}")
         wait(run, lambda: all(p.poll() is not None for p in run.processes), failed=True)
         ends = ", ".join(signal.Signals(-p.returncode).name for p in run.processes)
         say(f"JAX has ended the others after {time.monotonic() - killed:.1f} s: {ends}")
@@ -113,7 +90,7 @@ def disturbed(out: Path) -> Run:
 def resumed(out: Path, saved: dict[str, int]) -> Run:
     """Continues with two processes."""
     say(f"the last save: epoch {saved['epoch']}, position {saved['position']}")
-    run = start("after", out, [4, 4])
+    run = start("after", out, HERE / "train.py", [4, 4], "--steps", STEPS)
     try:
         say("2 processes of 4 devices continue from it")
         wait(run, lambda: all(p.poll() == 0 for p in run.processes))
@@ -129,7 +106,7 @@ def check(first: Run, second: Run, saved: int) -> None:
         mf.Loader(ds, batch_size=BATCH, shuffle=True, seed=1) as loader,
     ):
         want = {s + 1: loader.records(0, s * BATCH).tolist() for s in range(STEPS)}
-    before, after = first.read(), second.read()
+    before, after = read(first), read(second)
     whole = [step for step in before if len(before[step]) == len(first.processes)]
     for steps, run in ((whole, before), (list(after), after)):
         for step in steps:
@@ -141,35 +118,8 @@ def check(first: Run, second: Run, saved: int) -> None:
         sys.exit(f"steps {sorted(after)} came after the save at step {saved}")
     twice = sorted(set(whole) & set(after))
     say(f"steps 1 to {saved}, {saved + 1} to {STEPS}: all batches match an undisturbed run")
-    apart = max(abs(first.losses()[s] - second.losses()[s]) for s in twice)
+    apart = max(abs(losses(first)[s] - losses(second)[s]) for s in twice)
     say(f"steps {twice[0]} to {twice[-1]} came twice: same records, losses within {apart:.0e}")
-
-
-def start(name: str, folder: Path, devices: list[int]) -> Run:
-    """Starts a process for every entry of `devices`, the number of the process's devices."""
-    with socket.socket() as port:
-        port.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{port.getsockname()[1]}"
-    run = Run(name, folder, [])
-    for rank, n in enumerate(devices):
-        command = [sys.executable, str(HERE / "train.py"), "--address", address, "--log", name]
-        command += ["--processes", str(len(devices)), "--rank", str(rank)]
-        command += ["--folder", str(folder), "--steps", str(STEPS)]
-        env = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(n)}
-        with (folder / f"{name}-{rank}.log").open("wb") as log:
-            run.processes.append(subprocess.Popen(command, env=env, stdout=log, stderr=log))
-    return run
-
-
-def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
-    """Waits for a condition. If a process fails first, the drill ends, unless `failed` is set."""
-    late = time.monotonic() + HANG
-    while not done():
-        bad = [rank for rank, p in enumerate(run.processes) if p.poll() not in (None, 0)]
-        if time.monotonic() > late or (bad and not failed):
-            logs = [(run.folder / f"{run.name}-{rank}.log").read_text()[-3000:] for rank in bad]
-            sys.exit("\n".join([f"processes {bad} failed, or the run hangs", *logs]))
-        time.sleep(0.02)
 
 
 def write_data(path: Path) -> None:

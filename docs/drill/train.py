@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--steps", type=int, required=True, help="the last step")
-    parser.add_argument("--log", required=True)
+    parser.add_argument("--log", type=Path, required=True)
     args = parser.parse_args()
     jax.distributed.initialize(
         args.address,
@@ -40,7 +40,7 @@ def main() -> None:
         cluster_detection_method="deactivate",
         heartbeat_timeout_seconds=5,  # after which JAX notices a lost process
     )
-    train(args.folder, args.folder / f"{args.log}-{args.rank}.jsonl", args.steps)
+    train(args.folder, args.log, args.steps)
     jax.distributed.shutdown()
 
 
