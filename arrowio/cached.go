@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
@@ -97,6 +98,10 @@ func newCached(ctx context.Context, src source.Source, content *resident.File, o
 		rows.Add(f, buffers.Nulls{})
 	}
 	rows.Schema = src.Schema()
+	rows.Schema.Fields = slices.Clone(rows.Schema.Fields)
+	for i := range rows.Schema.Fields {
+		rows.Schema.Fields[i].Mapped = false // a read finds the rows that are kept
+	}
 	c := &cached{below: src, table: rows}
 	c.parts = parts.New(list, decoder, rows, life, parts.Options{
 		Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Whole: true, Opener: named{}, IO: o.IO, FaultHandler: o.FaultHandler,

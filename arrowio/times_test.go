@@ -36,13 +36,13 @@ func TestTimes(t *testing.T) {
 			if err := g.Gather(source.WithTimes(t.Context(), &times), source.Draw{}, []int64{0, 50_000}, jobs); err != nil {
 				t.Fatal(err)
 			}
-			storage, decode := times.Take()
+			w := times.Take()
 			cached := decodes && again == 1
-			if (storage > 0) == cached || (decode > 0) != (decodes && !cached) {
-				t.Errorf("%s, gather %d: storage %v, decode %v", path, again, storage, decode)
+			if (w.Storage > 0) == cached || (w.Decode > 0) != (decodes && !cached) {
+				t.Errorf("%s, gather %d: storage %v, decode %v", path, again, w.Storage, w.Decode)
 			}
-			if storage, decode := times.Take(); storage+decode != 0 {
-				t.Errorf("%v after Take", storage+decode)
+			if w := times.Take(); w.All() != 0 {
+				t.Errorf("%+v after Take", w)
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func TestEveryFunctionIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := regexp.MustCompile(`^mf_(abi_version|version|code_name|bytes_free|json_append|batch_(retain|release|tensor|dlpack|dlpack_legacy|arrow|record|stream)|python_\w+|live_\w+|release|cancel_all)$`)
+	plain := regexp.MustCompile(`^mf_(abi_version|version|code_name|bytes_free|json_append|map_(reserve|queue_\w+)|batch_(retain|release|tensor|dlpack|dlpack_legacy|arrow|record|stream)|python_\w+|live_\w+|release|cancel_all)$`)
 	for _, name := range declared(t) {
 		if !plain.MatchString(name) && !bytes.Contains(text, []byte(name+"(")) {
 			t.Errorf("ctest/every.c does not call %s", name)

@@ -31,6 +31,7 @@ type dataset struct {
 	borrowed bool       // some records are in memory of the caller
 	parents  []*dataset // the datasets below a view, which owns them; none for others
 	rows     rowReader
+	ended    func() // called after the last owner; nil for all but maps
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it
@@ -93,6 +94,9 @@ func (d *dataset) release(until time.Time) error {
 		d.hash.Cancel()
 	}
 	d.mu.Unlock()
+	if d.ended != nil {
+		defer d.ended()
+	}
 	return d.opened.Drop(d.Patience(), func(s source.Source, err error) error {
 		switch {
 		case len(d.parents) > 0:

@@ -261,6 +261,22 @@ void mfi_array_take(struct ArrowArray* array, int32_t i, void* memory, int64_t b
 /* Makes mf_live_batches count an array until it is released. */
 void mfi_array_count(struct ArrowArray* array);
 
+/* ---- map.c ---- */
+
+/* Makes a call of a function with memory for n rows, without the rows that it gets. NULL if out of
+   memory. */
+mf_map_rows* mfi_map_rows_new(int64_t n, int32_t n_out, bool keys);
+
+/* Adds memory for the rows of a field that the function returns: bytes, or -1 for a ragged field. False
+   if out of memory. */
+bool mfi_map_column_new(mf_map_rows* rows, int32_t i, int64_t bytes);
+
+void mfi_map_rows_free(mf_map_rows* rows);
+
+/* Call the function and the release of a map. */
+mf_status mfi_map_call(const mf_map* map, mf_map_rows* rows, mf_error* error);
+void mfi_map_release(const mf_map* map);
+
 /* ---- rows.c ---- */
 
 /* Returns memory of `size` bytes, with the first `used` bytes of `memory`, which may be NULL.

@@ -38,7 +38,7 @@ func mfgo_dataset_view(kind, json *C.mfi_text, size C.size_t, datasets *C.mfi_da
 		if err != nil {
 			return err
 		}
-		given, err := valuesOf(k, unsafe.Pointer(values), int64(count))
+		given, function, err := valuesOf(k, unsafe.Pointer(values), int64(count))
 		if err != nil {
 			return err
 		}
@@ -59,27 +59,36 @@ func mfgo_dataset_view(kind, json *C.mfi_text, size C.size_t, datasets *C.mfi_da
 			}
 			views, err := makeViews(ctx, v, parents, given, len(made))
 			for i, view := range views {
-				put(newView(future.Of(view), parents), &made[i].id)
+				d := newView(future.Of(view), parents)
+				if function != nil {
+					d.ended = function.end
+				}
+				put(d, &made[i].id)
 			}
 			return err
 		})
 	})
 }
 
-// valuesOf returns the values beside the document of a view, in memory of the caller.
-func valuesOf(k *document.Kind, p unsafe.Pointer, count int64) (v document.Values, err error) {
+// valuesOf returns the values beside the document of a view, in memory of the caller, and the function of
+// a map.
+func valuesOf(k *document.Kind, p unsafe.Pointer, count int64) (v document.Values, function *mapFunction, err error) {
 	v.Count, v.Cache = count, keep
 	switch k.Values {
 	case document.Records:
 		v.Records, err = list("values", (*int64)(p), count)
 	case document.Bits:
 		v.Bits, err = list("values", (*byte)(p), count/8+min(count%8, 1))
+	case document.Function:
+		if function, err = newMapFunction(p, count); err == nil {
+			v.Func = function.call
+		}
 	default:
 		if p != nil || count != 0 {
 			err = status.Errorf(status.InvalidArgument, "view", "%s takes no values beside its document, but got %d", k.Name, count)
 		}
 	}
-	return v, err
+	return v, function, err
 }
 
 func makeViews(ctx context.Context, v *document.View, below []*dataset, values document.Values, n int) ([]source.Source, error) {

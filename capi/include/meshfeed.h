@@ -516,6 +516,14 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               Images of uint8 with the shape [height, width, channels]. The rows below are the bytes of
               JPEG and PNG files. Random crops and flips follow from the key of the record. A
               null row stays null. A damaged image is MF_DATA_LOSS of the batch that needs it.
+     map      out: [{name, dtype, shape?, ragged?, kind?: "string" or "binary"}], fields?: [name],
+              keys?, name?, key?, workers?; values: one const mf_map*
+              Fields that a function of the program computes from `fields`, or from all fields, of
+              each record: see mf_map. They take the places of fields with their names, or follow; the
+              others stay. `ragged` fields have rows of any length. `keys` gives the function a key
+              for each record. `name` names the function in errors. `key` names what it does, and
+              changes with it: it stands in the fingerprint, and without it no rows can be kept.
+              `workers` calls run at a time; 0, the default, stands for the number of processors.
      cache    folder?, cache_bytes?
               The same records, with rows that are computed once, in runs of about 8 MiB with all
               fields, and kept in `folder` for all processes. "auto", the default, is
@@ -524,13 +532,80 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               fingerprint does not tell the rows from others.
 
    `meshfeed schema view` prints the JSON Schema. json may be NULL if the view has no members.
-   Indices and bits are not in the document, because a text of them is long and slow to parse. For
-   the other kinds, values is NULL and n_values is 0. The library copies what it needs. n_views is
-   1, or the number of parts. window and split return before they read the field `within`, pack before
-   it reads lengths, and cache before it opens its folder; see mf_wait. */
+   Indices and bits are not in the document, because a text of them is long and slow to parse, nor is
+   a function. For the other kinds, values is NULL and n_values is 0. The library copies what it needs.
+   n_views is 1, or the number of parts. window and split return before they read the field `within`, pack
+   before it reads lengths, and cache before it opens its folder; see mf_wait. */
 mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const mf_dataset* datasets,
                           int32_t n_datasets, const void* values, int64_t n_values, mf_dataset* views,
                           int32_t n_views, mf_error* error);
+
+/* The rows that a function of a map returns, in a field. */
+typedef struct mf_map_column {
+  void* data;       /* of a fixed field: memory for all rows in C order, which the function fills */
+  int64_t size;     /* bytes of data */
+  int64_t* lengths; /* of a ragged field: the number of elements of each row, 0 at first, which the
+                       function sets; it gets data from mf_map_reserve. Else NULL */
+} mf_map_column;
+
+/* The rows of some records, for one call of a function of a map. */
+typedef struct mf_map_rows {
+  uint32_t struct_size;
+  int32_t n_out;            /* fields to return */
+  int64_t n_rows;           /* at least 1 */
+  const int64_t* records;   /* n_rows numbers of records, for errors: the result must not depend on them */
+  const uint32_t* keys;     /* two words for each record, which differ in every epoch and with every seed
+                               of the loader, and are equal on every mesh: a key of JAX, or a seed. NULL
+                               unless the view asks for keys */
+  struct ArrowArray* given; /* a record batch with a column for each field that the function gets, with
+                             offsets of 64 bits, as mf_dataset_rows returns it. It is valid during the
+                             call. A function that needs it for longer moves the struct, and sets
+                             given->release to NULL */
+  mf_map_column* out;       /* n_out columns, in the order of the document */
+} mf_map_rows;
+
+/* Computes rows. The library calls it from threads of its own, several calls at a time, each for other
+   records. The result of a record may depend on its row and its key alone. Returns MF_OK, or another code
+   after it has set the message, and perhaps the hint, of the error. The library then calls it for each of
+   the records alone, and the error names the first that fails. A call that does not return stops no other
+   call: release and cancellation do not wait for it. */
+typedef mf_status (*mf_map_function)(void* user, mf_map_rows* rows, mf_error* error);
+
+/* A function that computes rows, for mf_dataset_view with the kind "map". */
+typedef struct mf_map {
+  uint32_t struct_size; /* MF_MAP_INIT sets it */
+  int32_t reserved;
+  mf_map_function function;
+  void* user;
+  void (*release)(void* user); /* is called when no call runs and no view, loader or pass can begin
+                                  one; not if mf_dataset_view returns an error. May be NULL */
+} mf_map;
+
+#define MF_MAP_INIT {sizeof(mf_map), 0, NULL, NULL, NULL}
+
+/* Returns memory for the rows of a ragged field, one after the other, which the function then fills. A
+   later call replaces the memory. NULL without memory, and for a fixed field. */
+void* mf_map_reserve(mf_map_column* column, int64_t size);
+
+/* Calls of a map for programs that must run functions on threads of their own, such as interpreters. The
+   threads ask for calls:
+
+     mf_map map = {sizeof map, 0, mf_map_queue_run, queue, mf_map_queue_close};
+
+     mf_map_rows* rows;                               in each of the threads
+     while ((rows = mf_map_queue_next(queue)))
+       mf_map_queue_done(queue, rows, compute(rows), "", "");
+
+   mf_map_queue_new returns NULL without memory, or if threads is not positive. mf_map_queue_next waits
+   without limit. It returns NULL after mf_map_queue_close, once in each of the threads; the last one frees
+   the queue. Message and hint may be NULL. */
+typedef struct mf_map_queue mf_map_queue;
+mf_map_queue* mf_map_queue_new(int32_t threads);
+mf_status mf_map_queue_run(void* queue, mf_map_rows* rows, mf_error* error);
+mf_map_rows* mf_map_queue_next(mf_map_queue* queue);
+void mf_map_queue_done(mf_map_queue* queue, mf_map_rows* rows, mf_status code, const char* message,
+                       const char* hint);
+void mf_map_queue_close(void* queue);
 
 /* Appends to a JSON text, with names and numbers of the program:
 
@@ -707,6 +782,7 @@ typedef struct mf_stats {
   int64_t decoding_ns;           /* processor time of decompressing the dataset, also ahead, and for its
                                     other loaders */
   int64_t delayed_ns;            /* time that threads which decompress waited for a processor */
+  int64_t map_ns;                /* the part of gather_ns in which it waited for functions of maps */
 } mf_stats;
 
 #define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

@@ -32,10 +32,10 @@ type Measurements struct {
 	Peers    time.Duration // it waited for other processes to come to the same batch
 	HandOver time.Duration // time of the rest of the calls that return a batch
 
-	// The times of the producer. Storage and Decode are parts of Gather, and Gather is a
+	// The times of the producer. Storage, Decode and Map are parts of Gather, and Gather is a
 	// part of Build.
-	Build, Gather, Storage, Decode time.Duration
-	Stall                          time.Duration // enough batches were ready
+	Build, Gather, Storage, Decode, Map time.Duration
+	Stall                               time.Duration // enough batches were ready
 
 	// The processor time of decoding, also ahead and for other loaders; and the time that
 	// decodings waited for one of the processors.
@@ -89,6 +89,7 @@ const (
 	Gather          Bound = "gather"          // copying rows
 	Decode          Bound = "decode"          // decompressing
 	Storage         Bound = "storage"         // reading files
+	Map             Bound = "map"             // functions of views
 	Process         Bound = "process"         // the input of another process
 )
 
@@ -102,6 +103,7 @@ const (
 	CombineFields     Action = "combine-fields"     // write fields of equal type and shape as one
 	WriteUncompressed Action = "write-uncompressed" // files
 	MoveFiles         Action = "move-files"         // to a faster disk
+	QuickenMap        Action = "quicken-map"        // make the function of the view faster, or keep its rows
 	ReadResultsLater  Action = "read-results-later" // such as float(loss)
 	ReportJob         Action = "report-job"         // call DiagnoseJob, which names the late process
 	CompareProgram    Action = "compare-program"    // compare the programs of the late process and of the others

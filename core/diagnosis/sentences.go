@@ -15,6 +15,7 @@ var doing = map[Bound]string{
 	Gather:          "Gathering rows",
 	Decode:          "Decompressing",
 	Storage:         "Reading the files",
+	Map:             "Calling the functions of views",
 	Process:         "Waiting for other processes",
 }
 

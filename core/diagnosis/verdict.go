@@ -61,6 +61,7 @@ type loop struct {
 	Measurements
 	wall, wait, peers, handOver, step     float64
 	build, gather, storage, decode, other float64
+	mapping                               float64 // in functions of views
 	decoding                              float64 // processor time
 	passing                               float64 // the part of wait while a batch was ready, if batches are dropped
 }
@@ -82,7 +83,8 @@ func newLoop(m Measurements) *loop {
 	gather := min(per(m.Gather), l.build)
 	l.storage = min(per(m.Storage), gather)
 	l.decode = min(per(m.Decode), gather-l.storage)
-	l.gather = gather - l.storage - l.decode
+	l.mapping = min(per(m.Map), gather-l.storage-l.decode)
+	l.gather = gather - l.storage - l.decode - l.mapping
 	l.other = l.build - gather
 	l.decoding = per(m.Decoding)
 	return l
@@ -124,6 +126,10 @@ func (l *loop) parts() []Part {
 		row("decode", l.decode, "decompressing"),
 		row("gather", l.gather, "copying rows"),
 		row("other", l.other, "choosing records, memory, checks"),
+	}
+	if l.mapping > 0 {
+		at := slices.IndexFunc(list, func(p Part) bool { return p.Name == "gather" })
+		list = slices.Insert(list, at, row("map", l.mapping, "functions of views"))
 	}
 	if l.decoding > 0 {
 		list = append(list, row("decoding", l.decoding, "processor time of decompressing, also further ahead"))
@@ -357,6 +363,9 @@ func (l *loop) building() verdict {
 	if l.storage > v.time {
 		v.bound, v.time = Storage, l.storage
 	}
+	if l.mapping > v.time {
+		v.bound, v.time = Map, l.mapping
+	}
 	rest := l.wall - l.wait + l.passing
 	if l.Prefetch == 0 || !l.Dropped && l.build < reserve*rest {
 		v.faster = factor(l.wall, max(rest, l.build))
@@ -394,6 +403,8 @@ func (l *loop) faster(bound Bound) remedy {
 	switch {
 	case bound == Decode:
 		return remedy{action: WriteUncompressed, advice: "Write the files without compression: meshfeed convert FILE… FOLDER."}
+	case bound == Map:
+		return remedy{action: QuickenMap, advice: "Make the functions of the views faster, or keep their rows. In Python, functions run beside each other only in code that releases the interpreter's lock, such as large NumPy operations, image decoders and encode_batch of tokenizers: call these for many rows at once. A function without keys needs to run once: ds.map(fn, key=…).cache()."}
 	case bound == Storage:
 		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
 	case float64(l.Gathered) > wasteful*float64(l.Bytes):

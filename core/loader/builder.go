@@ -48,7 +48,7 @@ func (b *builder) build(ctx context.Context, c batch.Cursor) (r result) {
 		return result{err: atStep(step, err)}
 	}
 	r.gather, r.build = b.gathering, b.announcing+time.Since(began)
-	r.storage, r.decode = b.waits()
+	r.waits = b.waits()
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/certificate"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
@@ -65,11 +66,11 @@ const newLoop = -1
 
 // result is a batch with its evidence and the times that it took, or an error.
 type result struct {
-	batch           *batch.Batch
-	evidence        certificate.Evidence
-	gather, build   time.Duration
-	storage, decode time.Duration // parts of gather
-	err             error
+	batch         *batch.Batch
+	evidence      certificate.Evidence
+	gather, build time.Duration
+	waits         source.Waits // parts of gather
+	err           error
 }
 
 // waiter is a call of Next that waits for a result.

@@ -34,6 +34,7 @@ type Stats struct {
 	Gather       time.Duration // the part of Build spent gathering rows
 	Storage      time.Duration // the part of Gather spent waiting for storage
 	Decode       time.Duration // the part of Gather spent waiting for decompression
+	Map          time.Duration // the part of Gather spent in functions of views: see view.Map
 	Decoding     source.Work   // work of the source, for these batches and later ones, and for other loaders over it
 	ConsumerWait time.Duration // callers waited for a batch
 	ProducerWait time.Duration // enough batches were ready, and none was built
@@ -51,7 +52,7 @@ func (l *Loader) Stats() (s Stats) {
 		s = Stats{
 			Epoch: p.cursor.Epoch, Step: p.cursor.Position / l.grid.batch, Position: p.cursor.Position,
 			Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
-			Build: c.build, Gather: c.gather, Storage: c.storage, Decode: c.decode, ConsumerWait: c.wait, ProducerWait: c.stall,
+			Build: c.build, Gather: c.gather, Storage: c.waits.Storage, Decode: c.waits.Decode, Map: c.waits.Map, ConsumerWait: c.wait, ProducerWait: c.stall,
 			Queued: int64(len(p.ready)),
 		}
 	})
@@ -68,7 +69,7 @@ func (l *Loader) Measured(since Stats, wall time.Duration) diagnosis.Measurement
 	return diagnosis.Measurements{
 		Process: l.Process(), Batches: now.Batches - since.Batches,
 		Wall: wall, Wait: now.ConsumerWait - since.ConsumerWait, Stall: now.ProducerWait - since.ProducerWait,
-		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode,
+		Build: now.Build - since.Build, Gather: now.Gather - since.Gather, Storage: now.Storage - since.Storage, Decode: now.Decode - since.Decode, Map: now.Map - since.Map,
 		Decoding: now.Decoding.Running - since.Decoding.Running, Delayed: now.Decoding.Waiting - since.Decoding.Waiting, Processors: runtime.GOMAXPROCS(0),
 		Rows: now.Rows - since.Rows, Bytes: now.Bytes - since.Bytes, Gathered: now.GatheredBytes - since.GatheredBytes,
 		Arrays: len(l.o.Layout.Arrays()), Combinable: l.Combinable(), BatchSize: l.grid.batch, Records: l.src.Len(), Prefetch: prefetch,
@@ -109,7 +110,7 @@ func (l *Loader) Combinable() (n int) {
 type counts struct {
 	batches, rows, bytes, loaded int64
 	build, gather                time.Duration
-	storage, decode              time.Duration // parts of gather
+	waits                        source.Waits  // parts of gather
 	wait, stall                  time.Duration // ConsumerWait and ProducerWait
 	paused                       time.Time     // when the stall under way began, or zero
 }
@@ -122,8 +123,7 @@ func (c *counts) deliver(p *plan, r result, valid int64) {
 	c.loaded += p.loaded
 	c.build += r.build
 	c.gather += r.gather
-	c.storage += r.storage
-	c.decode += r.decode
+	c.waits = c.waits.Add(r.waits)
 }
 
 // pause begins a stall: enough batches are ready.

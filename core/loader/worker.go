@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"time"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -15,8 +14,8 @@ type worker struct {
 	plan []job        // their rows count from rows[0]
 	jobs []source.Job // plan with the memory of the current batch
 
-	times           source.Times
-	storage, decode time.Duration // times of the current batch
+	times source.Times
+	waits source.Waits // of the current batch
 }
 
 // workers divides the rows of a step into equal parts for n workers. A row is
@@ -84,19 +83,19 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, draw source.D
 // gather does the jobs of a worker, and measures its waits.
 func (w *worker) gather(ctx context.Context, g source.Gatherer, draw source.Draw, records []int64) error {
 	err := g.Gather(source.WithTimes(ctx, &w.times), draw, records[w.rows[0]:w.rows[1]], w.jobs)
-	w.storage, w.decode = w.times.Take()
+	w.waits = w.times.Take()
 	return err
 }
 
 // waits returns the waits of the worker that waited longest, because the others finished
 // before it.
-func (b *builder) waits() (storage, decode time.Duration) {
+func (b *builder) waits() (most source.Waits) {
 	for i := range b.workers {
-		if w := &b.workers[i]; w.storage+w.decode >= storage+decode {
-			storage, decode = w.storage, w.decode
+		if w := b.workers[i].waits; w.All() >= most.All() {
+			most = w
 		}
 	}
-	return storage, decode
+	return most
 }
 
 // aim sets the destinations of the jobs to the memory of a batch.

@@ -161,6 +161,10 @@ type Field struct {
 	// Computed reports that a view made the field, or the names of directories: no file has it.
 	Computed bool
 
+	// Mapped reports that a function of the program computes the rows, so that each read of rows or of
+	// lengths calls it.
+	Mapped bool
+
 	// Names are the names of the classes that integers stand for: value i is Names[i].
 	// It is nil if the data do not name them. Values are not checked against it.
 	Names []string

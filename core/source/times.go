@@ -8,7 +8,7 @@ import (
 
 // Times sums where the time of a gather goes, beside the copying of rows. The zero value
 // is ready for use, and all methods of a nil Times do nothing.
-type Times struct{ storage, decode atomic.Int64 }
+type Times struct{ storage, decode, maps atomic.Int64 }
 
 type timesKey struct{}
 
@@ -44,10 +44,28 @@ func (t *Times) AddDecode(d time.Duration) {
 	}
 }
 
-// Take returns the sums, and begins new ones.
-func (t *Times) Take() (storage, decode time.Duration) {
-	if t == nil {
-		return 0, 0
+// AddMap adds a wait of the gather for functions of the program.
+func (t *Times) AddMap(d time.Duration) {
+	if t != nil {
+		t.maps.Add(int64(d))
 	}
-	return time.Duration(t.storage.Swap(0)), time.Duration(t.decode.Swap(0))
 }
+
+// Take returns the sums, and begins new ones.
+func (t *Times) Take() (w Waits) {
+	if t == nil {
+		return w
+	}
+	return Waits{time.Duration(t.storage.Swap(0)), time.Duration(t.decode.Swap(0)), time.Duration(t.maps.Swap(0))}
+}
+
+// Waits are the waits of a gather for storage, for decompression and for functions of the program.
+type Waits struct{ Storage, Decode, Map time.Duration }
+
+// Add returns the sums of the waits of two gathers.
+func (w Waits) Add(v Waits) Waits {
+	return Waits{w.Storage + v.Storage, w.Decode + v.Decode, w.Map + v.Map}
+}
+
+// All returns the sum of the waits.
+func (w Waits) All() time.Duration { return w.Storage + w.Decode + w.Map }

@@ -16,7 +16,7 @@ func (f Field) Unify(g Field) (Field, bool) {
 	if f.Type != g.Type || f.Ragged != g.Ragged || !slices.Equal(f.Shape, g.Shape) {
 		return f, false
 	}
-	f.Lists = f.Lists || g.Lists
+	f.Lists, f.Mapped = f.Lists || g.Lists, f.Mapped || g.Mapped
 	f.Nullable, f.HasNulls = f.Nullable || g.Nullable, f.HasNulls || g.HasNulls
 	if f.Logical == g.Logical {
 		return f, true

@@ -28,8 +28,9 @@ type base struct {
 	// have in all datasets below, in a draw, to an empty list; nil if they have the same. -1 stays.
 	origins  []origin
 	renumber func(draw source.Draw, list *[]int64, records []int64)
-	drawn    bool  // a record stands for another one in every epoch: this is a mixture, or over one
-	length   int64 // records in a window: renumber gives a window the number of its first record; 0 without windows
+	drawn    bool                                      // a record stands for another one in every epoch: this is a mixture, or over one
+	rows     func(fields []int) (source.Reader, error) // the reader of computed rows; nil: Reader
+	length   int64                                     // records in a window: renumber gives a window the number of its first record; 0 without windows
 
 	// identify computes the fingerprint from the fingerprints of the datasets below.
 	identify func(ctx context.Context, below []source.Fingerprint) (source.Fingerprint, error)

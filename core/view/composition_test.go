@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -130,7 +131,7 @@ func (c *composer) compose(depth int) (source.Source, model) {
 		return factual{src}, m
 	}
 	src, m := c.compose(depth - 1)
-	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.decodeImage, c.cache, c.mix)(src, m)
+	return random.One(c.r, c.slice, c.take, c.filter, c.fields, c.rename, c.concat, c.window, c.stack, c.constants, c.pad, c.pack, c.reshape, c.decodeImage, c.cache, c.mix, c.mapped)(src, m)
 }
 
 func (c *composer) slice(src source.Source, m model) (source.Source, model) {
@@ -388,6 +389,69 @@ func (c *composer) decodeImage(src source.Source, m model) (source.Source, model
 	}
 	c.note("decode_image(%q, %+v)", f.Name, o)
 	return c.must(view.DecodeImage(src, f.Name, o)), out
+}
+
+// mapped adds a number and a list, which a function computes from some fields. It may take the place of a field.
+func (c *composer) mapped(src source.Source, m model) (source.Source, model) {
+	var names []string
+	var in []int
+	for _, i := range c.r.Perm(len(m.fields))[:1+c.r.IntN(len(m.fields))] {
+		if !m.fields[i].Nullable { // the model has no nulls
+			names, in = append(names, m.fields[i].Name), append(in, i)
+		}
+	}
+	if len(in) == 0 {
+		return src, m
+	}
+	sum := func(rows [][]byte) (number, list []byte) {
+		for i, row := range rows {
+			for _, b := range row {
+				list = append(list, b^byte(i))
+			}
+		}
+		h := sha256.Sum256(list)
+		return h[:8], list[:len(list)/2*2]
+	}
+	number := source.Field{Name: fmt.Sprintf("m%d", len(c.trace)), Type: dtype.Int64, Shape: []int{}}
+	list := source.Field{Name: fmt.Sprintf("l%d", len(c.trace)), Type: dtype.Uint16, Shape: []int{}, Ragged: 1}
+	at := len(m.fields)
+	if c.r.IntN(2) == 0 {
+		at = c.r.IntN(len(m.fields))
+		number.Name = m.fields[at].Name
+	}
+	o := view.Mapping{Fields: names, Out: []source.Field{list, number}, Name: number.Name, Key: "sum", Workers: 1 + c.r.IntN(3)}
+	o.Func = func(_ context.Context, rows *view.Rows) error {
+		for i := range rows.Records {
+			var cells [][]byte
+			for k := range rows.In {
+				cells = append(cells, rows.In[k][i].Row)
+			}
+			rows.Out[1][i], rows.Out[0][i] = sum(cells)
+		}
+		return nil
+	}
+	c.note("map(%v, %s)", names, number.Name)
+	out := model{fields: append(slices.Clone(m.fields), list)}
+	if at < len(m.fields) {
+		out.fields[at] = number
+	} else {
+		out.fields = append(out.fields, number)
+	}
+	for _, row := range m.rows {
+		var cells [][]byte
+		for _, i := range in {
+			cells = append(cells, row[i])
+		}
+		n, l := sum(cells)
+		row = append(slices.Clone(row), l)
+		if at < len(m.fields) {
+			row[at] = n
+		} else {
+			row = append(row, n)
+		}
+		out.rows = append(out.rows, row)
+	}
+	return c.must(view.Map(src, o)), out
 }
 
 // cache keeps the rows, in memory or in a folder.

@@ -16,6 +16,7 @@
 //	Pack       pieces of several records as one, for documents of tokens
 //	Reshape    record k with the rows of a field in a shape, such as images from bytes
 //	DecodeImage record k with images of one size from the bytes of JPEG and PNG files
+//	Map        record k with fields that a function computes from others, and from a key of the record
 //	Constants  record k with more fields, which are constant over runs of records
 //
 // Every view is a [source.Source], so a view may stand over a view, and loaders need
@@ -39,7 +40,8 @@
 // they find. Window and Concat also let the gatherers
 // below write the blocks in place. A window is one copy if its rows lie one after the other, as in
 // files of tokens. Stack gathers columns into memory of its own,
-// then interleaves them.
+// then interleaves them. Map reads the rows that its function gets, and copies what it returns to the
+// blocks.
 //
 // # Closing
 //

@@ -47,7 +47,11 @@ func (b *base) Gatherer(parts []source.Part) (source.Gatherer, error) {
 	if len(computed) == 0 {
 		return g, nil
 	}
-	r, err := b.Reader(fields)
+	read := b.Reader
+	if b.rows != nil {
+		read = b.rows
+	}
+	r, err := read(fields)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}

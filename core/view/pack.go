@@ -146,6 +146,10 @@ func (v *pack) choose(schema source.Schema, names []string) error {
 		if err != nil {
 			return err
 		}
+		if f.Mapped && schema.Fields[number].HasLengths() {
+			return status.Errorf(status.InvalidArgument, "view", "field %q has rows that a map computes, and pack needs the lengths of all rows before", name).
+				WithHint("keep the rows before they are packed (Go: Mapping.Key and arrowio.Cached; Python: ds.map(…, key=\"tokens.1\").cache().pack(…); C: a view of the kind cache)").With("field", name)
+		}
 		if limit := maxRowBytes / max(f.RowBytes(), 1); v.options.Length < 1 || v.options.Length > limit {
 			return status.Errorf(status.OutOfRange, "view", "the length of packed rows of field %q is %d, but must be from 1 to %d", name, v.options.Length, limit).
 				With("field", name)
@@ -154,7 +158,7 @@ func (v *pack) choose(schema source.Schema, names []string) error {
 		if below := schema.Fields[number]; below.IsText() || below.IsBytes() {
 			f.Logical = ""
 		}
-		f.Lists, f.Nullable, f.HasNulls = false, false, false
+		f.Lists, f.Nullable, f.HasNulls, f.Mapped = false, false, false, false
 		v.fields = append(v.fields, number)
 		v.add(f, content{copies, slot, element})
 	}

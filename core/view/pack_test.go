@@ -117,8 +117,8 @@ func element(f source.Field) source.Field {
 func (c *composer) pack(src source.Source, m model) (source.Source, model) {
 	at := c.r.IntN(len(m.fields))
 	f := m.fields[at]
-	if c.drawn || c.mixed || f.Ragged == 0 && (len(f.Shape) == 0 || f.Nullable) {
-		return src, m // a row of zeros may be null, so its length is not known here
+	if c.drawn || c.mixed || f.Ragged == 0 && (len(f.Shape) == 0 || f.Nullable) || src.Schema().Fields[at].Mapped {
+		return src, m // a row of zeros may be null, so its length is not known here; maps are refused
 	}
 	p, _ := randomPacking(c.r)
 	if integers := f.Type.IsInteger() && len(element(f).Shape) == 0; !integers {

@@ -64,7 +64,7 @@ func Pad(src source.Source, field string, p Padding) (source.Source, error) {
 	if err := checkSkipped("pad", v.schema); err != nil {
 		return nil, err
 	}
-	v.records, v.origins = src.Len(), slices.Insert(allOf(src), number+1, origin{fields: []int{number}, compute: v.padLength, lengths: true})
+	v.records, v.origins = src.Len(), slices.Insert(allOf(src), number+1, origin{fields: []int{number}, compute: v.padLength, lengths: !v.rows.Mapped})
 	v.origins[number].compute = v.padRow
 	return v, nil
 }
@@ -158,7 +158,7 @@ func (v *pad) check(ctx context.Context, fields []int, start, stop int64) error 
 				return err
 			}
 		}
-		if !padded || v.options.Truncate {
+		if !padded || v.options.Truncate || v.rows.Mapped { // a gather reports a row of a map that is too long
 			return nil
 		}
 		return v.checkLengths(ctx, start, stop)
@@ -227,7 +227,10 @@ func (v *pad) padRow(_ context.Context, _ source.Draw, m *memory, to *source.Spa
 }
 
 // padLength sets the number of elements of a padded row that are its own.
-func (v *pad) padLength(_ context.Context, _ source.Draw, m *memory, to *source.Span, _ []source.Span, length int64) error {
+func (v *pad) padLength(_ context.Context, _ source.Draw, m *memory, to *source.Span, rows []source.Span, length int64) error {
+	if rows != nil {
+		length = int64(len(rows[0].Row) / v.element.RowBytes())
+	}
 	if length > int64(v.options.Length) && !v.options.Truncate {
 		return v.tooLong(to.Record, length)
 	}

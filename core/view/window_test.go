@@ -112,7 +112,7 @@ func (fewListsReader) Close() error               { return nil }
 func TestWindowSkips(t *testing.T) {
 	src := synthetic.New(9, source.Field{Name: "tokens", Type: dtype.Int32, Ragged: 1}, source.Field{Name: "x", Type: dtype.Int8})
 	schema := must(view.Window(t.Context(), src, view.Windows{Length: 2, Stride: 1})).Schema()
-	want := "[{x int8 [2] false false 0 false  false []}] [{tokens list<int32> windows join rows of one shape; pad it first}]"
+	want := "[{x int8 [2] false false 0 false  false false []}] [{tokens list<int32> windows join rows of one shape; pad it first}]"
 	if got := fmt.Sprint(schema.Fields, schema.Skipped); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

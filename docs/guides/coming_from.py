@@ -109,7 +109,7 @@ def labels(steps):
 # A name of another library is an error that says what to write here:
 
 # %%
-for typed in (lambda: ds.map(abs), lambda: mf.Loader(ds, batch_size=256, num_workers=4)):
+for typed in (lambda: ds.repeat(2), lambda: mf.Loader(ds, batch_size=256, num_workers=4)):
     try:
         typed()
         raise AssertionError("no such name")
@@ -343,7 +343,7 @@ if installed("torch"):
 # | `.repeat(n)` | `epochs=n`; `epochs=-1` has no end |
 # | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
 # | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
-# | `.map(fn)`, `.filter(fn)` | none: do this in your step, or before you write the data |
+# | `.map(fn)`, `.filter(fn)` | `ds.map(fn)`, `ds.filter(fn)`: functions of several rows, in NumPy |
 #
 # Before, with TensorFlow installed, on two virtual CPUs. The sum of the changes of both replicas is
 # TensorFlow's all-reduce. After: `train` of [the step](#the-step), with the same losses and weights.
@@ -413,7 +413,7 @@ if installed("tensorflow"):
 # | `grain.experimental.ElasticIterator(ds, global_batch_size, shard_options)` | every loader |
 # | `grain.experimental.BestFitPackIterDataset`, `ConcatThenSplitIterDataset` | `ds.pack(field, length=n)`, with `method="split"`; `{key}_segment_ids` is `segment_ids` |
 # | `MapDataset.mix(datasets, weights)`, `DatasetSelectionMap` | `mf.mix(datasets, weights)`, with `schedule=` for weights that change |
-# | `.map` | none: do this in your step, or before you write the data |
+# | `.map(fn)`, `.random_map(fn)` | `ds.map(fn)`, with `with_keys=True` for random choices; `fn` gets several rows |
 #
 # Before: `grain_part` is what each process runs, and `jax.make_array_from_process_local_data` makes a global
 # array of its batches. After: a loader. The parts of four processes are the rows of the same batches, with
@@ -450,7 +450,7 @@ if installed("grain"):
 # %% [markdown]
 # Grain's `ElasticIterator` continues with another number of processes and another batch, as every loader
 # here does. It takes the batching and the shards over, and refuses filters. What Grain does and meshfeed
-# does not: `map` in Python, with a state that covers it.
+# does not: worker processes, for functions that hold Python's lock.
 
 # %%
 if installed("grain"):
@@ -520,8 +520,8 @@ if installed("grain"):
 # | `Audio` | `ds[7]` has the encoded bytes; decode before you save |
 # | `ClassLabel(names=…)` | `ds.schema["label"].names` |
 # | `load_dataset("…", streaming=True)`, `hf://` | none: download first |
-# | `.map(fn)` | the same, before `save_to_disk` |
-# | `.set_transform(fn)`, `.with_transform(fn)` | none: use `map` first, or do it in your step |
+# | `.map(fn, batched=True)` | `ds.map(fn)`, ahead of the step; `ds.map(fn, key=…).cache()` computes once |
+# | `.set_transform(fn)`, `.with_transform(fn)` | `ds.map(fn)` |
 #
 # The library writes Arrow files, and maps them into memory; so does meshfeed. Before: `hugging_face`, in
 # every process. After: a loader of the folder. `split_dataset_by_node` gives each process one contiguous

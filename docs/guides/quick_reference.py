@@ -251,8 +251,8 @@ assert held == {
 # ## 10. What the input pipeline does not do
 #
 # - It does not place weights, and it does not train. Your program does, on the same mesh.
-# - It runs no functions on rows: it has no `map` and no `filter`. Augment images in your step, on
-#   the devices. Decode and tokenize before you write the data.
+# - It runs functions on rows in threads, and starts no processes for them: `ds.map`. Augment images in
+#   your step, on the devices.
 # - It reads Arrow files, Arrow tables and NumPy arrays. All rows of a field have one shape.
 # - It starts no processes. In a job of many processes, each one runs this same program after
 #   `jax.distributed.initialize()`.

@@ -148,6 +148,35 @@ func (r *Reader) Read(ctx context.Context, records []int64, most int) (*Batch, e
 	return nil, err
 }
 
+// Of returns a batch of rows that were read as spans: rows[i] are rows of fields[i]. All offsets have 64
+// bits. The buffers belong to the caller, as after [Reader.Read].
+func Of(fields []source.Field, rows [][]source.Span, m Memory) (*Batch, error) {
+	var failed error
+	b := &Batch{}
+	builders := make([]*builder, len(fields))
+	for i, f := range fields {
+		builders[i] = newBuilder(f, true, m, &failed)
+	}
+	for i, c := range builders {
+		b.Rows = len(rows[i])
+		for k := range rows[i] {
+			if err := c.check(&rows[i][k], math.MaxInt64); err != nil {
+				failed = err
+				break
+			}
+			c.add(&rows[i][k])
+		}
+		b.Columns = append(b.Columns, c.column())
+	}
+	if failed == nil {
+		return b, nil
+	}
+	for _, c := range builders {
+		c.free()
+	}
+	return nil, failed
+}
+
 // fill adds rows to all builders, and returns their number.
 func (r *Reader) fill(ctx context.Context, builders []*builder, records []int64, most int) (int, error) {
 	rows := len(records)

@@ -9,6 +9,7 @@ from meshfeed._arrays.stored import StoredArrays as StoredArrays
 from meshfeed._arrays.stored import load_array as load_array
 from meshfeed._arrays.stored import load_arrays as load_arrays
 from meshfeed._arrays.stored import open_arrays as open_arrays
+from meshfeed._data.check_map import check_map as check_map
 from meshfeed._data.dataset import Dataset as Dataset
 from meshfeed._data.fields import Field as Field
 from meshfeed._data.fields import Skipped as Skipped

@@ -73,8 +73,9 @@ func TestMemoryCountsEveryDecode(t *testing.T) {
 		_, err := m.get(ctx, key{batch, 0, false}, func() (*buffers.Decoded, error) {
 			return &buffers.Decoded{Reading: 1}, nil
 		})
-		if storage, _ := times.Take(); err != nil || storage <= 0 {
-			t.Fatalf("decode %d: a wait of %v, %v", batch, storage, err)
+		w := times.Take()
+		if err != nil || w.Storage <= 0 {
+			t.Fatalf("decode %d: a wait of %v, %v", batch, w.Storage, err)
 		}
 	}
 }

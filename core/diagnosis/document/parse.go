@@ -84,6 +84,7 @@ func measurements(m *diagnosis.Measurements) form.Value {
 		form.Key("gather_ns", spent(&m.Gather), "The part of build_ns in which rows were gathered."),
 		form.Key("storage_ns", spent(&m.Storage), "The part of gather_ns in which files were read."),
 		form.Key("decode_ns", spent(&m.Decode), "The part of gather_ns in which data was decompressed."),
+		form.Key("map_ns", spent(&m.Map), "The part of gather_ns in which functions of views ran."),
 		form.Key("stall_ns", spent(&m.Stall), "The time in which enough batches were ready."),
 		form.Key("decoding_ns", spent(&m.Decoding), "The processor time of decompressing, also ahead of the loop and for other loaders over the dataset."),
 		form.Key("delayed_ns", spent(&m.Delayed), "The time in which threads that decompress waited for a processor."),

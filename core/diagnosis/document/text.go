@@ -36,7 +36,7 @@ func Text(r *diagnosis.Report) string {
 }
 
 // inside has the names of the parts of build.
-var inside = map[string]bool{"storage": true, "decode": true, "gather": true, "other": true}
+var inside = map[string]bool{"storage": true, "decode": true, "map": true, "gather": true, "other": true}
 
 // indent returns the name of a part, indented if it is a part of build.
 func indent(name string) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/internal/form"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 	"github.com/meshfeed/meshfeed/internal/wording"
@@ -38,6 +39,7 @@ const (
 	NoValues Elements = iota
 	Records           // numbers of records
 	Bits              // a bit for each record, the lowest bit of each byte first
+	Function          // that computes rows
 )
 
 // Values are what a document cannot hold: the long list beside it, and a function of the program.
@@ -45,6 +47,9 @@ type Values struct {
 	Records []int64
 	Bits    []byte
 	Count   int64 // the number of records or bits
+
+	// Func computes the rows of the kind map: see view.Mapping.
+	Func func(ctx context.Context, rows *view.Rows) error
 
 	// Cache makes a view of the kind cache. This package may not import the function, because views
 	// know nothing of files.

@@ -148,6 +148,20 @@ var kinds = []Kind{
 				})
 			})
 	}},
+	{Name: "map", text: "Fields that a function of the program computes. The function is beside the document.", Values: Function, members: func() ([]*form.Member, maker) {
+		var m view.Mapping
+		return []*form.Member{
+				form.Key("out", returned(&m.Out), "The fields that the function returns. They take the places of fields with their names, or follow.").Required(),
+				form.Key("fields", names(&m.Fields), "The fields that the function gets; all by default."),
+				form.Key("keys", form.Bool(&m.Keys, "true or false"), "Whether it gets a key for each record, for random choices.").Default("false"),
+				form.Key("name", name(&m.Name), "The name of the function, for errors."),
+				form.Key("key", name(&m.Key), "The name of what the function does, which changes with it."),
+				form.Key("workers", integer(&m.Workers), "The calls that run at a time; 0 for the number of processors.").Default("0"),
+			}, over(func(src source.Source, v Values) (source.Source, error) {
+				m.Func = v.Func
+				return view.Map(src, m)
+			})
+	}},
 	{Name: "cache", text: "The same records. Their rows are computed once and kept.", Slow: true, members: func() ([]*form.Member, maker) {
 		folder, bytes := "auto", int64(0)
 		return []*form.Member{

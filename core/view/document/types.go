@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/view"
 	"github.com/meshfeed/meshfeed/core/view/mixture"
 	"github.com/meshfeed/meshfeed/internal/form"
@@ -70,6 +71,30 @@ func elementType(to *dtype.Type) form.Value {
 func names(to *[]string) form.Value { return form.List(to, "a list of names", maxItems, name) }
 
 func sizes(to *[]int) form.Value { return form.List(to, "a list of sizes", maxItems, integer[int]) }
+
+// returned is the list of the fields that a function returns.
+func returned(to *[]source.Field) form.Value {
+	return form.List(to, "a list of fields", maxItems, func(f *source.Field) form.Value {
+		kind := choice(&f.Logical, "string", "binary")
+		return form.Object("a field",
+			form.Key("name", name(&f.Name), "Its name.").Required(),
+			form.Key("dtype", elementType(&f.Type), "The type of its elements.").Required(),
+			form.Key("shape", sizes(&f.Shape), "The shape of a row, or of an element of a ragged row.").Default("[]"),
+			form.Key("ragged", ragged(&f.Ragged), "Whether the first dimension of its rows varies.").Default("false"),
+			form.Key("kind", kind, "What ragged rows of bytes are, if they are more than bytes."))
+	})
+}
+
+// ragged is a boolean that counts one dimension.
+func ragged(to *int) form.Value {
+	return readOnly{schema: `"type":"boolean"`, read: func(r *jsontext.Reader) error {
+		is, err := r.Bool("true or false")
+		if *to = 0; is {
+			*to = 1
+		}
+		return err
+	}}
+}
 
 type renaming struct{ field, name string }
 

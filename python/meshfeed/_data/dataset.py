@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from meshfeed._data import masks
-from meshfeed._data.fields import DECODED, Field, Origin, Skipped, element, row_shape
+from meshfeed._data.fields import DECODED, Field, Origin, Skipped, element, names_of, row_shape
+from meshfeed._data.mapped import MapMixin
 from meshfeed._data.readable import Readable, warn_of
 from meshfeed._io import arraylike, synonyms
-from meshfeed._io.arguments import RECORDS, WIDE, Checks, is_integer
+from meshfeed._io.arguments import RECORDS, WIDE, Checks
 from meshfeed._jobs import early
 from meshfeed._native import calls
 from meshfeed._native.files import Files
@@ -29,7 +30,7 @@ _PARTS = 'a dict of names and shares, such as {"train": 0.9, "test": 0.1}'
 _SPECS = "specs that name fields, such as a list of names, avoid this warning"
 
 
-class Dataset(Readable):
+class Dataset(MapMixin, Readable):
     """Records, numbered from 0, with fields that a `Loader` delivers.
 
     Make one with `mf.open`, `mf.from_arrow` or `mf.from_arrays`. A dataset is a context
@@ -149,7 +150,7 @@ class Dataset(Readable):
               y: float64[2]
         """
         with Checks("Dataset.select") as check:
-            names = _names(check, "fields", fields)
+            names = names_of(check, "fields", fields)
             handle = calls.dataset_view("select", [self.handle], fields=names)
             return Dataset(handle, self._origin)
 
@@ -366,7 +367,7 @@ class Dataset(Readable):
             given = [
                 {
                     "name": check.field("stacks", name),
-                    "fields": _names(check, f"stacks[{name!r}]", fields),
+                    "fields": names_of(check, f"stacks[{name!r}]", fields),
                 }
                 for name, fields in stacks.items()
             ]
@@ -500,7 +501,7 @@ class Dataset(Readable):
             [[0, 1, 2, 0, 1], [0, 1, 2, 3, 0]]
         """
         with Checks("Dataset.pack") as check:
-            others = None if with_fields is None else _names(check, "with_fields", with_fields)
+            others = None if with_fields is None else names_of(check, "with_fields", with_fields)
             count = check.integer("length", length, 1, 1 << 24)
             common = check.integer("overlap", overlap, 0, count - 1)
             ends = None if separator is None else check.number("separator", separator)
@@ -726,16 +727,6 @@ class Dataset(Readable):
 
 
 synonyms.methods(Dataset, "ds")
-
-
-def _names(check: Checks, argument: str, names: Any) -> list[str]:
-    """Checks a list of names of fields that is not empty."""
-    several = hasattr(names, "__iter__") and not isinstance(names, str | bytes)
-    listed = list(names) if several else []
-    if not listed or not all(isinstance(name, str) for name in listed):
-        hint = "ds.take(indices) selects records" if all(map(is_integer, listed or "_")) else ""
-        raise check.wrong(argument, names, 'a list of names, such as ["image", "label"]', hint)
-    return listed
 
 
 def _indices(check: Checks, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:

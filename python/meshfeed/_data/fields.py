@@ -9,19 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from meshfeed._io.arguments import Checks
+from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._layout.blocks import dtype_of
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class Field:
     """A column of the dataset: rows of one shape, or ragged rows, which vary in length.
 
+    `Dataset.schema` has them, and `Dataset.map` takes them: ``mf.Field((224, 224, 3), "uint8")``
+    has rows of one shape, and ``mf.Field((None, 2), "float32")`` has rows of any number of pairs.
+
     Attributes:
-        name: its name.
-        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text.
         shape: the shape of one row; empty for a scalar. If the field is ragged, the shape of one
-            element of its lists.
+            element of its lists. Each None in front of the shape that is given adds to `ragged`.
+        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text.
+        name: its name; empty if the name stands elsewhere.
         nullable: whether a record may have a null here.
         logical: the type whose stored values these are, such as "timestamp[us, tz=UTC]" of Arrow,
             "datetime64[s]" of NumPy, or "string"; empty for plain numbers.
@@ -31,13 +34,34 @@ class Field:
             Hugging Face: value 0 is the first. Empty if the data hold no names.
     """
 
-    name: str
-    dtype: str
     shape: tuple[int, ...]
+    dtype: str
+    name: str
     nullable: bool
-    logical: str = ""
-    ragged: int = 0
-    names: tuple[str, ...] = ()
+    logical: str
+    ragged: int
+    names: tuple[str, ...]
+
+    def __init__(
+        self,
+        shape: Sequence[int | None],
+        dtype: str,
+        *,
+        name: str = "",
+        nullable: bool = False,
+        logical: str = "",
+        ragged: int = 0,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        lists = next((i for i, n in enumerate(shape) if n is not None), len(shape))
+        set_ = object.__setattr__
+        set_(self, "shape", tuple(shape[lists:]))
+        set_(self, "dtype", dtype)
+        set_(self, "name", name)
+        set_(self, "nullable", nullable)
+        set_(self, "logical", logical)
+        set_(self, "ragged", ragged + lists)
+        set_(self, "names", names)
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -75,6 +99,8 @@ class Origin:
         uncached: the paths of files that must be decoded, but are opened with `cache=None`.
         scattered: which view reads its records far apart, whatever the order of the loader: "pack"
             with large groups of documents, or "mix" with shuffled datasets; empty for none.
+        functions: what computes rows. Threads of the library refer to it weakly, because a function
+            may refer to its dataset. So datasets and loaders keep it.
     """
 
     files: Sequence[str] = ()
@@ -84,6 +110,7 @@ class Origin:
     warned: bool = False
     uncached: Sequence[str] = ()
     scattered: Literal["", "pack", "mix"] = ""
+    functions: tuple[Any, ...] = ()
 
 
 _ELEMENTS = re.compile(r"u?int(8|16|32|64)|b?float16|float(32|64)|complex(64|128)")
@@ -108,3 +135,13 @@ def element(check: Checks, argument: str, dtype: Any) -> np.dtype[Any] | None:
     if not _ELEMENTS.fullmatch(kind.name) or not kind.isnative:
         raise check.wrong(argument, dtype, 'a little-endian type of numbers, such as "float32"')
     return kind
+
+
+def names_of(check: Checks, argument: str, names: Any) -> list[str]:
+    """Checks a list of names of fields that is not empty."""
+    several = hasattr(names, "__iter__") and not isinstance(names, str | bytes)
+    listed = list(names) if several else []
+    if not listed or not all(isinstance(name, str) for name in listed):
+        hint = "ds.take(indices) selects records" if all(map(is_integer, listed or "_")) else ""
+        raise check.wrong(argument, names, 'a list of names, such as ["image", "label"]', hint)
+    return listed

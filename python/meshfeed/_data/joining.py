@@ -70,4 +70,5 @@ def joined(check: Checks, origins: list[Origin]) -> Origin:
         warned=all(below.warned for below in origins),
         uncached=[path for below in origins for path in below.uncached],
         scattered=next((below.scattered for below in origins if below.scattered), ""),
+        functions=tuple(function for below in origins for function in below.functions),
     )

@@ -13,7 +13,7 @@ from meshfeed._data import preview
 from meshfeed._data.fields import Field, Origin, Skipped
 from meshfeed._data.rows import Reader, Rows, numbers_of, rows_of
 from meshfeed._io.arguments import RECORDS, Checks, no_fields
-from meshfeed._native import arrow, calls
+from meshfeed._native import arrow, calls, maps
 from meshfeed._native.handle import Handle, Resource
 
 log = logging.getLogger("meshfeed")
@@ -102,7 +102,9 @@ class Readable(Resource):
     def _reader(self) -> Reader:
         if not self.schema:
             raise no_fields(self.skipped)
-        return Reader(list(self.schema.values()), encoded=bool(self._origin.packed))
+        return Reader(
+            list(self.schema.values()), encoded=bool(self._origin.packed or self._origin.functions)
+        )
 
     @property
     def schema(self) -> dict[str, Field]:
@@ -155,6 +157,8 @@ class Readable(Resource):
     def _stream(self) -> Any:
         if not self.schema:
             raise no_fields(self.skipped)
+        for function in self._origin.functions:
+            maps.pin(function)  # the stream may outlive all datasets
         formats = [arrow.format_of(field.logical) for field in self.schema.values()]
         return arrow.stream_of_dataset(self.handle, formats)
 

@@ -40,32 +40,35 @@ class Reader:
 
     Args:
         fields: the fields.
-        encoded: whether a row may have to be decoded, which can take seconds.
+        encoded: whether a row may have to be decoded or computed, which can take seconds.
+
+    Attributes:
+        kinds: the kinds of the levels of each field.
     """
 
     def __init__(self, fields: Sequence[Field], *, encoded: bool) -> None:
         self._columns = [_Column(field) for field in fields]
-        self._kinds = [column.kinds for column in self._columns]
+        self.kinds = [column.kinds for column in self._columns]
         self._encoded = self._slow = encoded
 
     def _read(self, dataset: int, numbers: Numbers | int) -> list[list[Level]]:
         """Reads rows. After Ctrl-C, the read goes on in the background."""
         if not isinstance(numbers, int) and len(numbers) >= _MANY:
-            return interruptible.call(lambda: read(dataset, numbers, self._kinds))
+            return interruptible.call(lambda: read(dataset, numbers, self.kinds))
         if not self._encoded:
-            return read(dataset, numbers, self._kinds)
+            return read(dataset, numbers, self.kinds)
         began, slow, self._slow = time.perf_counter(), self._slow, True
         if slow:
-            columns = interruptible.call(lambda: read(dataset, numbers, self._kinds))
+            columns = interruptible.call(lambda: read(dataset, numbers, self.kinds))
         else:
-            columns = read(dataset, numbers, self._kinds)
+            columns = read(dataset, numbers, self.kinds)
         self._slow = time.perf_counter() - began > _SLOW
         return columns
 
     def batch(self, dataset: int, numbers: Numbers) -> Rows:
         """Returns rows of the dataset with this handle: one value per field."""
         if len(numbers) < _MANY:
-            return self._batch(self._read(dataset, numbers))
+            return self.arrays(self._read(dataset, numbers))
         # After Ctrl-C the release of a handle of its own ends the read.
         handle = calls.dataset_view("slice", [dataset], start=0, stop=int(numbers.max()) + 1)
         try:
@@ -74,9 +77,10 @@ class Reader:
             handle.close(type(e))
             raise
         handle.close()
-        return self._batch(columns)
+        return self.arrays(columns)
 
-    def _batch(self, columns: list[list[Level]]) -> Rows:
+    def arrays(self, columns: list[list[Level]]) -> Rows:
+        """Returns rows that the library has read: one value per field."""
         pairs = zip(self._columns, columns, strict=True)
         return {column.field.name: column.batch(levels) for column, levels in pairs}
 
@@ -99,7 +103,7 @@ class Reader:
         while start < records:
             stop = min(start + count, records)
             columns = self._read(dataset, np.arange(start, stop, dtype=np.int64))
-            yield start, stop, self._batch(columns)
+            yield start, stop, self.arrays(columns)
             size = sum(_size(level) for levels in columns for level in levels)
             fit = _MOST_BYTES * (stop - start) // max(size, 1)
             start, count = stop, max(1, min(fit, 8 * count, _MOST))

@@ -10,7 +10,7 @@ from meshfeed._feed.feed import Feed
 from meshfeed._feed.sampling import Sample, Samples
 
 _BUILT = (  # the library's counters of batches that were built
-    *("build_ns", "gather_ns", "storage_ns", "decode_ns"),
+    *("build_ns", "gather_ns", "storage_ns", "decode_ns", "map_ns"),
     *("stall_ns", "rows", "bytes", "gathered_bytes", "decoding_ns", "delayed_ns"),
 )
 

@@ -38,8 +38,10 @@ def _by_name(names: Mapping[str, str]) -> dict[str, str]:
 # Attributes of a dataset.
 DATASET = _by_name(
     {
-        _STEP: "map map_with_index random_map flat_map map_batches with_transform set_transform "
-        "transform apply pipe decode scan cast cast_column align_labels_with_mapping "
+        "ds.map(fn) computes fields of several rows at a time, with_keys=True for random choices": (
+            "map_with_index random_map map_batches with_transform set_transform transform apply"
+        ),
+        _STEP: "flat_map pipe decode scan cast cast_column align_labels_with_mapping "
         "class_encode_column flatten",
         _SHUFFLE: "shuffle seed set_epoch epoch",
         _EPOCHS: "repeat",
@@ -101,7 +103,9 @@ LOADER = _by_name(
         ),
         "loader.state() returns the state": "get_state save",
         "loader.restore(state) continues from a state": "set_state load",
-        _STEP: "map filter apply transform",
+        "ds.map(fn) and ds.filter(fn) are views, which a loader takes": (
+            "map filter apply transform"
+        ),
         "give prefetch= and device_prefetch= when the loader is made": "start_prefetch "
         "prefetch prefetch_to_device",
         "give shuffle=, seed= and epochs= when the loader is made": "shuffle repeat seed",
@@ -147,7 +151,9 @@ OPTIONS = _by_name(
         "host_batch_size micro_batch_size train_batch_size",
         "write batch_size=(4, 64), for four micro-batches of 64": "gradient_accumulation_steps "
         "grad_accum_steps accumulation_steps num_microbatches",
-        f"{_STEP}": "transform transforms operations map_fn preprocess preprocess_fn augment dtype",
+        "ds.map(fn) is a view with computed fields, which a loader takes": "transform transforms "
+        "operations map_fn preprocess preprocess_fn",
+        f"{_STEP}": "augment dtype",
         "write specs=": "spec sharding shardings partition_spec pspec pspecs axis_resources "
         "in_shardings data_sharding sharding_spec batch_sharding",
         "write specs=, with a list of names or a spec for each name": "columns fields features "
@@ -183,6 +189,11 @@ METHODS = _by_name(
         "leave it out: a view keeps no files, and copies no records": "keep_in_memory "
         "load_from_cache_file cache_file_name indices_cache_file_name writer_batch_size "
         "suffix_template new_fingerprint desc",
+        'write out=, such as {"x": mf.Field((3,), "float32")}': "features",
+        "leave it out: ds.select(names) has some of the fields": "remove_columns",
+        "leave it out: the function gets all rows": "drop_last_batch",
+        "leave it out: the rows of a map have the types of out=, and no nulls": "disable_nullable "
+        "try_original_type on_mixed_types",
         "write functools.partial(function, …), which has them": "fn_kwargs args kwargs",
         "write fields=": "input_columns columns column_names names",
         "ds.take(indices) has records by number": "indices",

@@ -30,7 +30,8 @@ class AccountMixin:
             - `wait_seconds`, in which callers waited for batches; `stall_seconds`, in which ready
               batches waited for callers; `build_seconds`, in which the loader built batches, one
               after the other; `gather_seconds`, the part of these in which it gathered rows, of
-              which `storage_seconds` waited for storage and `decode_seconds` for decompression;
+              which `storage_seconds` waited for storage, `decode_seconds` for decompression and
+              `map_seconds` for functions of `Dataset.map`;
             - `decoding_seconds`: processor time of decompressing the dataset, also ahead and for
               other loaders over it; `delayed_seconds`, in which that waited for a processor;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;

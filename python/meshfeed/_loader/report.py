@@ -15,7 +15,8 @@ class Part(NamedTuple):
 
     Attributes:
         name: "wait", "hand-over" and "step", which add up to the time of a batch. "build" and its
-            parts "storage", "decode", "gather" and "other" run beside them, on other threads.
+            parts "storage", "decode", "map", "gather" and "other" run beside them, on other
+            threads.
         seconds: the time per batch.
         share: the time as a share of the wall time.
     """
@@ -91,13 +92,15 @@ class Report(Preformatted):
         waited: the share of the wall time in which the loop waited for data: the time in `next`.
         bound: what limits the loop: "step", "synchronization" for a program that waits for its
             devices in every step, "hand-over" for making arrays of a batch, "gather" for copying
-            rows, "decode" for decompressing, "storage" for reading files, "process" for another
-            process, or "unknown" before there are enough batches.
+            rows, "decode" for decompressing, "storage" for reading files, "map" for functions of
+            `Dataset.map`, "process" for another process, or "unknown" before there are enough
+            batches.
         cause: what limits that process, if `bound` is "process"; else None.
         process: the number of that process; else None.
         faster: how many times as fast the loop would be without the bound.
         action: what to do: "set-argument" for the argument in `change`, "combine-fields" for
             fields of equal type and shape, "write-uncompressed" and "move-files" for the files,
+            "quicken-map" for the functions of `Dataset.map`,
             "read-results-later" for results such as `float(loss)`, "report-job" to call
             `Loader.report` with `all_processes=True`, "compare-program" for the program of the
             late process, or "nothing". With the bound "step", it shortens an input that costs 5 to

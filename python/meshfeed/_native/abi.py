@@ -82,7 +82,7 @@ class Stats(ctypes.Structure):
         (c_int64, "epoch step position batches rows bytes wait_ns stall_ns build_ns gather_ns"),
         (c_int64, "storage_ns decode_ns"),
         (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
-        (c_int64, "decoding_ns delayed_ns"),
+        (c_int64, "decoding_ns delayed_ns map_ns"),
     )
 
 
@@ -181,6 +181,34 @@ class DevicesOptions(ctypes.Structure):
     )
 
 
+class MapColumn(ctypes.Structure):
+    """`mf_map_column`."""
+
+    _fields_ = fields((c_void_p, "data"), (c_int64, "size"), (POINTER(c_int64), "lengths"))
+
+
+class MapRows(ctypes.Structure):
+    """`mf_map_rows`."""
+
+    _fields_ = fields(
+        (c_uint32, "struct_size"),
+        (c_int32, "n_out"),
+        (c_int64, "n_rows"),
+        (POINTER(c_int64), "records"),
+        (POINTER(c_uint32), "keys"),
+        (c_void_p, "given"),
+        (POINTER(MapColumn), "out"),
+    )
+
+
+class Map(ctypes.Structure):
+    """`mf_map`."""
+
+    _fields_ = fields(
+        (c_uint32, "struct_size"), (c_int32, "reserved"), (c_void_p, "function user release")
+    )
+
+
 class Python(ctypes.Structure):
     """`mf_python`."""
 
@@ -253,6 +281,12 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
         c_int32,
         _ERROR,
     ),
+    "mf_map_reserve": (c_void_p, c_int64),
+    "mf_map_queue_new": (c_int32,),
+    "mf_map_queue_run": (c_void_p, c_void_p, _ERROR),
+    "mf_map_queue_next": (c_void_p,),
+    "mf_map_queue_done": (c_void_p, c_void_p, c_int32, c_char_p, c_char_p),
+    "mf_map_queue_close": (c_void_p,),
     "mf_dataset_lengths": (c_uint64, c_char_p, c_int64, c_int64, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
@@ -301,6 +335,11 @@ RESULTS: dict[str, Any] = {
     "mf_version": c_char_p,
     "mf_bytes_free": None,
     "mf_cancel_all": None,
+    "mf_map_reserve": c_void_p,
+    "mf_map_queue_new": c_void_p,
+    "mf_map_queue_next": c_void_p,
+    "mf_map_queue_done": None,
+    "mf_map_queue_close": None,
     "mf_batch_retain": None,
     "mf_batch_release": None,
     "mf_python_set": None,

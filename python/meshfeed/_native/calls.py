@@ -170,7 +170,7 @@ def dataset_hash(handle: int, *, wait: bool) -> dict[str, Any] | None:
 def dataset_view(
     kind: str,
     handles: Sequence[int],
-    values: tuple[np.ndarray[Any, Any], int] | None = None,
+    values: tuple[np.ndarray[Any, Any] | ctypes.Structure, int] | None = None,
     /,
     **document: Any,
 ) -> Handle:
@@ -179,7 +179,8 @@ def dataset_view(
     Args:
         kind: of the view, such as "slice"; `meshfeed.h` lists the kinds.
         handles: of the datasets below.
-        values: the contiguous array beside the document, and how many indices or bits it has.
+        values: the contiguous array beside the document, and how many indices or bits it has; or
+            the function of a map, and 1.
         document: the members of the document that are not None.
     """
     (view,) = dataset_views(kind, handles, 1, values, **document)
@@ -190,18 +191,21 @@ def dataset_views(
     kind: str,
     handles: Sequence[int],
     count: int,
-    values: tuple[np.ndarray[Any, Any], int] | None = None,
+    values: tuple[np.ndarray[Any, Any] | ctypes.Structure, int] | None = None,
     /,
     **document: Any,
 ) -> list[Handle]:
     """Creates several views, such as the parts of a split; see `dataset_view`."""
     members = {name: member for name, member in document.items() if member is not None}
     below, out = (c_uint64 * len(handles))(*handles), (c_uint64 * count)()
-    beside = (None, 0) if values is None else (values[0].ctypes.data, values[1])
+    at, n = (None, 0) if values is None else values
+    address = ctypes.addressof(at) if isinstance(at, ctypes.Structure) else None
+    if at is not None and address is None:
+        address = at.ctypes.data
     views = [Handle("dataset", c_uint64.from_buffer(out, 8 * i)) for i in range(count)]
     try:
         text = encoded(json.dumps(members, ensure_ascii=False))
-        call("mf_dataset_view", kind.encode(), *text, below, len(handles), *beside, out, count)
+        call("mf_dataset_view", kind.encode(), *text, below, len(handles), address, n, out, count)
         for handle in views:
             wait("mf_wait", handle.out)
     except BaseException as e:  # after Ctrl-C this must not wait for a file system

@@ -93,6 +93,19 @@ def read(
     else:
         numbers = records.ctypes.data
         call("mf_dataset_rows", dataset, numbers, len(records), record.address, None)
+    return _columns(record, columns)
+
+
+def moved(address: int, columns: Sequence[Sequence[int]]) -> list[list[Level]]:
+    """Takes a record batch from where it is, and returns the levels of every column."""
+    record = _Record()
+    size = ctypes.sizeof(record._words)
+    ctypes.memmove(record.address, address, size)
+    ctypes.memset(address, 0, size)
+    return _columns(record, columns)
+
+
+def _columns(record: _Record, columns: Sequence[Sequence[int]]) -> list[list[Level]]:
     children = _ARRAY.unpack(string_at(record.address, _ARRAY.size))[6]
     at = struct.unpack(f"@{len(columns)}P", string_at(children, 8 * len(columns)))
     return [_levels(record, a, kinds) for a, kinds in zip(at, columns, strict=True)]

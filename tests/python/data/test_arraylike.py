@@ -277,7 +277,7 @@ def test_times_are_numbers_with_a_warning(
     given: Any, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with mf.from_arrays({"n": [1, 2], "t": given}) as ds, ds.slice(0, 1) as part:
-        assert ds.schema["t"] == mf.Field("t", "int64", (), nullable=False, logical=kind)
+        assert ds.schema["t"] == mf.Field((), "int64", name="t", logical=kind)
         assert part.schema["t"].logical == kind
         assert repr(ds) == f"Dataset of 2 records\n  n: int64\n  t: int64 ({kind})"
     assert caplog.record_tuples == [

@@ -277,7 +277,7 @@ def test_lists_of_another_size_are_named_by_a_view(tmp_path: Path) -> None:
         ({"b": 4}, "shapes['b']=4: expected the lengths of a row, such as (16, 16, 3)"),
         ({"b": jax.ShapeDtypeStruct((3, 4), "bool")}, "shapes['b'].dtype=dtype('bool'): expected"),
         ({"b": np.dtype(">f4")}, "shapes['b']=dtype('>f4'): expected the lengths of a row"),
-        ({"b": mf.Field("b", ">f4", (2,), False)}, "shapes['b'].dtype='>f4': expected a little-"),
+        ({"b": mf.Field((2,), ">f4", name="b")}, "shapes['b'].dtype='>f4': expected a little-"),
         ({"b": (3, 0)}, 'field "b" cannot have rows of shape [3 0]'),
         ({"l": jax.ShapeDtypeStruct((1,), "int16")}, 'field "l" holds no binary values, so its'),
         ({"f": jax.ShapeDtypeStruct((2,), "int16")}, '"f" has rows of 3 bytes, but rows of shape'),

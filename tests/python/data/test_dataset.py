@@ -428,7 +428,7 @@ def test_an_error_of_the_stream_is_passed_on() -> None:
 def test_numpy_types(name: str) -> None:
     whole = {"x": filled((9, 2, 3), name), "y": filled((9,), name)}
     with mf.from_arrays(whole) as ds:
-        assert ds.schema["x"] == mf.Field("x", name, (2, 3), nullable=False)
+        assert ds.schema["x"] == mf.Field((2, 3), name, name="x")
         assert ds.schema["x"].numpy_dtype == whole["x"].dtype
         assert_rows(ds, whole)
 

@@ -30,14 +30,12 @@ def row(page: str, first: str) -> list[str]:
 
 
 def test_what_is_planned_does_not_exist() -> None:
-    """When it exists, change choose.md, roadmap.md, cookbook.md and README.md."""
-    assert not hasattr(mf.Dataset, "map")
-
-
-def test_planned_rows() -> None:
-    planned = row(CHOOSE, "`map`")[1]
+    """When it exists, change choose.md, roadmap.md and README.md."""
+    planned = row(CHOOSE, "object stores")[1]
     assert planned.startswith("no")
     assert "planned" in planned
+    with pytest.raises(mf.Error):
+        mf.open("s3://bucket/train.arrow")
 
 
 def test_files_that_are_not_read(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_probes_of_other_code_work(copied: Any) -> None:
     ds = dataset()
     with mf.Loader(ds, batch_size=2) as loader:
         for it in (ds, loader):
-            assert not hasattr(it, "map")
+            assert not hasattr(it, "flat_map")
             assert getattr(it, "to_device", None) is None
             assert not hasattr(it, "__array__")
             with pytest.raises(mf.InvalidStateError, match="cannot be pickled"):

@@ -1,0 +1,149 @@
+"""Calls of functions that compute rows, and the threads of Python that run them.
+
+The library calls a function of C, which puts the call in a queue. Threads of Python take the calls,
+so no thread of the library ever needs the interpreter, also while the interpreter exits.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_uint8, c_void_p, cast, sizeof
+from typing import Any
+
+import numpy as np
+
+from meshfeed import errors
+from meshfeed._native import abi, calls
+from meshfeed._native.handle import Handle
+from meshfeed._native.library import library
+from meshfeed._native.rows import Level, moved
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Call:
+    """The rows of some records for a function, and place for the rows that it returns.
+
+    Attributes:
+        records: the numbers of the records.
+        keys: two words for each record, if the view has keys.
+    """
+
+    def __init__(self, address: int) -> None:
+        rows = abi.MapRows.from_address(address)
+        self._rows, n = rows, rows.n_rows
+        self.records = rows.records[:n]
+        keys = np.ctypeslib.as_array(rows.keys, (n, 2)).copy() if rows.keys else None
+        self.keys: np.ndarray[Any, np.dtype[np.uint32]] | None = keys
+
+    def columns(self, kinds: Sequence[Sequence[int]]) -> list[list[Level]]:
+        """Takes the rows that the function gets: the levels of every field."""
+        return moved(self._rows.given, kinds)
+
+    def fixed(self, field: int) -> Bytes:
+        """Returns the memory for the rows of a field that have one shape."""
+        column = self._rows.out[field]
+        return _bytes(column.data, column.size)
+
+    def ragged(self, field: int, lengths: Sequence[int], size: int) -> Bytes:
+        """Returns memory for the rows of a ragged field.
+
+        Args:
+            field: its number among the fields that the function returns.
+            lengths: the elements of each row.
+            size: the bytes of all rows.
+
+        Raises:
+            ResourceExhaustedError: there is no memory.
+        """
+        column = self._rows.out[field]
+        np.ctypeslib.as_array(column.lengths, (len(lengths),))[:] = lengths
+        data = library().mf_map_reserve(byref(column), size)
+        if not data:
+            raise errors.ResourceExhaustedError(f"there is no memory for {size} bytes of rows")
+        return _bytes(data, size)
+
+
+def _bytes(address: int, size: int) -> Bytes:
+    return np.ctypeslib.as_array((c_uint8 * size).from_address(address))
+
+
+_pinned: set[Callable[[Call], None]] = set()
+
+
+def pin(compute: Callable[[Call], None]) -> None:
+    """Keeps what computes rows until its threads end, for a user that is no object of Python.
+
+    If the function refers to its own dataset, they do not end.
+    """
+    _pinned.add(compute)
+
+
+def dataset_map(
+    handle: int, compute: Callable[[Call], None], workers: int, **document: Any
+) -> Handle:
+    """Creates a view with fields that a function of Python computes.
+
+    Threads serve its calls, until the view and everything over it is released.
+
+    Args:
+        handle: of the dataset below.
+        compute: fills the place for the rows of a call. The caller keeps it: threads refer to it
+            weakly.
+        workers: how many threads there are.
+        document: the members of the document.
+    """
+    lib = library()
+    queue = lib.mf_map_queue_new(workers)
+    run, close = (cast(getattr(lib, f"mf_map_queue_{end}"), c_void_p) for end in ("run", "close"))
+    given = abi.Map(sizeof(abi.Map), 0, run, queue, close)
+    try:
+        for _ in range(workers):
+            arguments = queue, weakref.ref(compute)
+            threading.Thread(
+                target=_serve, args=arguments, name="meshfeed.map", daemon=True
+            ).start()
+        return calls.dataset_view("map", [handle], (given, 1), workers=workers, **document)
+    except BaseException:
+        lib.mf_map_queue_close(queue)
+        raise
+
+
+def _serve(queue: int, known: weakref.ref[Callable[[Call], None]]) -> None:
+    """Runs the calls of a queue until it is closed."""
+    lib = library()
+    following, done = lib.mf_map_queue_next, lib.mf_map_queue_done
+    while address := following(queue):
+        code, message, hint = 0, "", ""
+        try:
+            _known(known)(Call(address))
+        except errors.Error as e:
+            code, message, hint = int(e.code), e.message, e.hint
+        except BaseException as e:
+            code, message = int(errors.Code.InvalidArgument), _described(e)
+        done(queue, address, code, _text(message), _text(hint))
+    if compute := known():
+        _pinned.discard(compute)
+
+
+def _known(compute: weakref.ref[Callable[[Call], None]]) -> Callable[[Call], None]:
+    if found := compute():
+        return found
+    raise errors.InvalidStateError("no dataset or loader uses the map")
+
+
+def _text(text: str) -> bytes:
+    return text.replace("\0", "\\0").encode(errors="replace")
+
+
+def _described(error: BaseException) -> str:
+    """Returns an exception as one line, with the place that raised it."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f" ({code.co_filename}, line {trace.tb_lineno}, in {code.co_name})"
+        trace = trace.tb_next
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {error}{notes}{place}"
