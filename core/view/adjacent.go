@@ -30,7 +30,7 @@ func (v *window) Gatherer(parts []source.Part) (source.Gatherer, error) {
 
 // adjacentBelow calls Adjacent of the facts of the one dataset below, with the fields there.
 func (b *base) adjacentBelow(parts []source.Part, length int64) (source.Gatherer, func(record int64) int64, error) {
-	adjacent := b.below[0].Facts().Adjacent
+	adjacent := b.facts[0].Adjacent
 	if adjacent == nil {
 		return nil, nil, nil
 	}

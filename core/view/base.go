@@ -18,7 +18,8 @@ import (
 type base struct {
 	kind    string // such as "slice", for errors
 	below   []source.Source
-	starts  []int64 // by dataset below: its first record; then the number of all records
+	facts   []source.Facts // by dataset below; asked for once, because each view asks those below
+	starts  []int64        // by dataset below: its first record; then the number of all records
 	schema  source.Schema
 	records int64
 	calls   *source.Calls
@@ -38,12 +39,12 @@ type base struct {
 }
 
 func newBase(kind string, below ...source.Source) base {
-	starts, drawn := make([]int64, len(below)+1), false
+	starts, facts, drawn := make([]int64, len(below)+1), make([]source.Facts, len(below)), false
 	for i, s := range below {
-		starts[i+1] = starts[i] + s.Len()
-		drawn = drawn || s.Facts().Drawn
+		starts[i+1], facts[i] = starts[i]+s.Len(), s.Facts()
+		drawn = drawn || facts[i].Drawn
 	}
-	return base{kind: kind, below: below, starts: starts, drawn: drawn, calls: source.NewCalls("view", kind, nil)}
+	return base{kind: kind, below: below, facts: facts, starts: starts, drawn: drawn, calls: source.NewCalls("view", kind, nil)}
 }
 
 // Schema implements source.Source.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio"
 	"github.com/meshfeed/meshfeed/core/dtype"
+	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/source/sourcetest"
 	"github.com/meshfeed/meshfeed/core/view"
@@ -481,7 +482,7 @@ func (c *composer) mix(src source.Source, m model) (source.Source, model) {
 			parts, models = append(parts, part), append(models, some)
 		}
 	}
-	o := view.Mixing{Shuffle: c.r.IntN(2) == 0, Seed: c.r.Int64N(100), Records: c.r.Int64N(40)}
+	o := view.Mixing{Order: random.One(c.r, "", sampler.Shuffle, sampler.Blocks(2, 3)), Seed: c.r.Int64N(100), Records: c.r.Int64N(40)}
 	for at := int64(0); len(o.Schedule) == 0 || c.r.IntN(2) == 0; at += 1 + c.r.Int64N(60) {
 		weights := make([]float64, len(parts))
 		for i := range weights {

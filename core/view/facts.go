@@ -16,15 +16,15 @@ func (b *base) Facts() source.Facts {
 	f := source.Facts{
 		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
-	for _, s := range b.below {
-		f.Slow = f.Slow || s.Facts().Slow
+	for _, below := range b.facts {
+		f.Slow = f.Slow || below.Slow
 		if f.Notes == nil {
-			f.Notes = s.Facts().Notes
+			f.Notes = below.Notes
 		}
 	}
 	if len(b.below) == 1 {
-		f.Units = b.below[0].Facts().Units
-		if b.below[0].Facts().Changes != nil {
+		f.Units = b.facts[0].Units
+		if b.facts[0].Changes != nil {
 			f.Changes = b.changes
 		}
 		f.Check = b.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
@@ -38,7 +38,7 @@ func (b *base) Facts() source.Facts {
 // change from the start of its epoch on, because any record of the epoch may be later.
 func (b *base) changes(ctx context.Context) (changes []source.Change, err error) {
 	err = b.call(ctx, func(ctx context.Context) error {
-		if changes, err = b.below[0].Facts().Changes(ctx); err != nil {
+		if changes, err = b.facts[0].Changes(ctx); err != nil {
 			return err
 		}
 		for i := range changes {
@@ -58,7 +58,7 @@ func (b *base) changes(ctx context.Context) (changes []source.Change, err error)
 // checked returns a check of the view by the check of the one dataset below, or nil if that has
 // none.
 func (b *base) checked(check func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error) checkFunc {
-	below := b.below[0].Facts().Check
+	below := b.facts[0].Check
 	if below == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -33,11 +34,7 @@ func mixed(t *testing.T, of []model, m view.Mixing, records int64) model {
 	for _, d := range all[draw.Epoch*records:] {
 		rows := of[d.Source].rows
 		n := int64(len(rows))
-		name := sampler.Sequential
-		if m.Shuffle {
-			name = sampler.Shuffle
-		}
-		order, err := sampler.New(name, m.Seed, n)
+		order, err := sampler.New(cmp.Or(m.Order, sampler.Sequential), m.Seed, n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func Pack(ctx context.Context, src source.Source, field string, p Packing) (sour
 // each time.
 func (v *pack) planned(ctx context.Context, o packing.Options) (*packing.Plan, error) {
 	src := v.below[0]
-	notes, key := src.Facts().Notes, ""
+	notes, key := v.facts[0].Notes, ""
 	if notes == nil || src.Len() <= uncounted {
 		return packing.New(ctx, src.Len(), v.lengths, o)
 	}

@@ -153,7 +153,7 @@ func (v *pad) check(ctx context.Context, fields []int, start, stop int64) error 
 			}
 			others = append(others, v.origins[field].fields...)
 		}
-		if check := v.below[0].Facts().Check; check != nil && len(others) > 0 {
+		if check := v.facts[0].Check; check != nil && len(others) > 0 {
 			if err := check(ctx, others, start, stop); err != nil {
 				return err
 			}
