@@ -22,14 +22,16 @@ import (
 )
 
 // openFile opens a file and reads its metadata.
-func openFile(ctx context.Context, found *files.File, o *Options, t texts, reads *resident.Reads) (*units.File, error) {
+func openFile(ctx context.Context, found *files.File, o *Options, x indexer, reads *resident.Reads) (*units.File, error) {
 	b, err := o.Opener.Open(ctx, found.Entry)
 	switch {
 	case err != nil || o.DType != dtype.Invalid:
 	case strings.EqualFold(path.Ext(found.Path), files.Index):
 		b, err = flat.OpenDocuments(ctx, o.Opener, b)
+	case isArchive(found.Path):
+		b, err = x.shard(ctx, b)
 	default:
-		b, err = t.decompressed(ctx, b)
+		b, err = x.decompressed(ctx, b)
 	}
 	if err != nil {
 		return nil, found.Advise(err)
@@ -38,7 +40,7 @@ func openFile(ctx context.Context, found *files.File, o *Options, t texts, reads
 	release, err := f.Content.HoldEnd(ctx)
 	if err == nil {
 		defer release()
-		f.Contents, err = contentsOf(ctx, f.Content, t, o.raw())
+		f.Contents, err = contentsOf(ctx, f.Content, x, o.raw())
 	}
 	if err == nil {
 		f.Metadata = f.Contents.Metadata()

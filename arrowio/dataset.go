@@ -92,7 +92,7 @@ func enter(ctx context.Context, calls *source.Calls) (joined context.Context, le
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string
-	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron" or "jsonl"
+	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron", "jsonl" or "tar"
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows

@@ -11,6 +11,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/parquet"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/tar"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -21,7 +22,7 @@ import (
 var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}, flat.NPY{}}
 
 // contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
-func contentsOf(ctx context.Context, content *resident.File, t texts, raw flat.Raw) (format.Contents, error) {
+func contentsOf(ctx context.Context, content *resident.File, x indexer, raw flat.Raw) (format.Contents, error) {
 	if raw.Type != dtype.Invalid && strings.EqualFold(path.Ext(content.Name()), files.Index) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "the file is an index of Megatron by its name, and holds no tokens").WithHint("leave dtype out")
 	}
@@ -30,6 +31,9 @@ func contentsOf(ctx context.Context, content *resident.File, t texts, raw flat.R
 	}
 	if d := flat.DocumentsOf(content); d != nil {
 		return d.Open(content), nil
+	}
+	if s := tar.ShardOf(content); s != nil {
+		return s.Open(content), nil
 	}
 	f, err := formatOf(ctx, content)
 	if err != nil {
@@ -50,12 +54,12 @@ func contentsOf(ctx context.Context, content *resident.File, t texts, raw flat.R
 	case whole:
 		return c, nil
 	}
-	lines, unread := t.recognizes(ctx, content)
+	lines, unread := x.recognizes(ctx, content)
 	switch {
 	case unread != nil:
 		return nil, unread
 	case lines:
-		return t.open(ctx, content)
+		return x.open(ctx, content)
 	case f != nil:
 		return nil, err
 	}

@@ -17,20 +17,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// texts opens files with JSON Lines. What is made of a file when it is opened is kept.
-type texts struct {
-	made    *parts.Made
-	columns []string // that become fields; nil for all
-}
-
 // decompressed returns a file with JSON Lines as its text. Another file comes back as it is. It takes
 // over the blob, also if it fails.
-func (t texts) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, error) {
+func (x indexer) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, error) {
 	found, suffix := files.Lines(b.Name())
 	if !found || suffix == "" {
 		return b, nil
 	}
-	text, err := t.made.Of(ctx, b, "text 1", func(w io.Writer) error {
+	text, err := x.made.Of(ctx, b, "text 1", func(w io.Writer) error {
 		to, from := &written{w: w}, &readable{r: io.NewSectionReader(blob.Reader(ctx, b), 0, b.Size())}
 		err := codec.Stream(to, from, suffix)
 		if known := errors.Join(to.err, from.err); known != nil || err == nil {
@@ -50,39 +44,20 @@ func (t texts) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, error)
 	return out, nil
 }
 
-// keptLines is the size from which the positions of lines are kept: smaller texts are read again.
-const keptLines = 16 << 20
-
 // open opens a text.
-func (t texts) open(ctx context.Context, content *resident.File) (format.Contents, error) {
-	if content.Size() < keptLines {
-		lines, err := jsonl.Count(ctx, content)
-		if err != nil {
-			return nil, err
-		}
-		return jsonl.Open(ctx, content, lines, t.columns)
-	}
+func (x indexer) open(ctx context.Context, content *resident.File) (format.Contents, error) {
 	var lines []jsonl.Lines
-	index, err := t.made.Of(ctx, content.Blob, jsonl.IndexName, func(w io.Writer) (err error) {
-		if lines, err = jsonl.Count(ctx, content); err == nil {
-			_, err = w.Write(jsonl.AppendIndex(nil, lines))
-		}
-		return err
+	err := x.index(ctx, content.Blob, jsonl.IndexName, func(index []byte) (ok bool) {
+		lines, ok = jsonl.ReadIndex(index, content.Size())
+		return ok
+	}, func() (index []byte, err error) {
+		lines, err = jsonl.Count(ctx, content)
+		return jsonl.AppendIndex(nil, lines), err
 	})
-	if err == nil && lines == nil {
-		defer index.Close()
-		data := make([]byte, index.Size)
-		_, err = index.ReadAt(data, 0)
-		if known, fits := jsonl.ReadIndex(data, content.Size()); err == nil && fits {
-			lines = known
-		} else if lines, err = jsonl.Count(ctx, content); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
-	return jsonl.Open(ctx, content, lines, t.columns)
+	return jsonl.Open(ctx, content, lines, x.columns)
 }
 
 // sniffed is how long the first line may be of a file that is not named as JSON Lines are.
@@ -90,7 +65,7 @@ const sniffed = 64 << 10
 
 // recognizes reports whether a file is text of JSON Lines, by its name, or because its first line is an
 // object with a key.
-func (texts) recognizes(ctx context.Context, content *resident.File) (bool, error) {
+func (indexer) recognizes(ctx context.Context, content *resident.File) (bool, error) {
 	if found, _ := files.Lines(content.Name()); found && content.Size() > 0 {
 		return true, nil
 	}

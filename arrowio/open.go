@@ -86,7 +86,7 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens files of Arrow IPC, Parquet, JSON Lines or NumPy (.npy) as one dataset: paths, globs and
+// Open opens files of Arrow IPC, Parquet, JSON Lines, NumPy (.npy) or WebDataset (.tar) as one dataset: paths, globs and
 // directories. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
@@ -111,9 +111,9 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 		return nil, err
 	}
 	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
-	t := texts{parts.NewMade(o.kept()), o.Columns}
+	x := indexer{parts.NewMade(o.kept()), o.Columns}
 	err = reads.Each(len(found), func(i int) (err error) {
-		opened[i], err = openFile(ctx, &found[i], &o, t, reads)
+		opened[i], err = openFile(ctx, &found[i], &o, x, reads)
 		return err
 	})
 	var d *Dataset

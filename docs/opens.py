@@ -12,6 +12,7 @@ import gzip
 import json
 import logging
 import struct
+import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -194,6 +195,7 @@ SOURCES: dict[str, list[str]] = {
     "Arrow IPC file or stream, also LZ4 and zstd": ['mf.open("rows.arrow")'],
     "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
     "JSON Lines, also with gzip or zstd": ['mf.open("rows.jsonl")', 'mf.open("more.jsonl.gz")'],
+    "archives of WebDataset": ['mf.open("shards-{000..001}.tar")'],
     "a directory of files": ['mf.open("shards")'],
     "a directory with names such as `year=2024`": ['mf.open("hive")'],
     "a directory of Hugging Face's `save_to_disk`": ['mf.open("saved", split="train")'],
@@ -242,6 +244,10 @@ def fill(folder: Path, table: pa.Table) -> None:
     lines = "".join(json.dumps({"x": x}) + "\n" for x in table["x"].to_pylist())
     (folder / "rows.jsonl").write_text(lines)
     (folder / "more.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    for shard, keys in enumerate(("12", "3")):
+        with tarfile.open(folder / f"shards-{shard:03}.tar", "w") as archive:
+            for key in keys:
+                archive.addfile(tarfile.TarInfo(f"{key}.txt"))
     documents = np.array([1, 2, 3], np.int32)  # of one token each
     (folder / "corpus.bin").write_bytes(documents.tobytes())
     index = struct.pack("<9sQBQQ3i3q4q", b"MMIDIDX", 1, 4, 3, 4, 1, 1, 1, 0, 4, 8, 0, 1, 2, 3)
@@ -273,7 +279,7 @@ def opened() -> dict[str, str]:
                 with eval(program, names) as made:
                     stored = isinstance(made, mf.StoredArrays)
                     values = np.asarray(whole(made) if stored else next(iter(made[:].values())))
-                found = np.ravel(values).astype(int).tolist()  # documents have integers alone
+                found = np.ravel(values).astype(int).tolist()  # documents and keys
                 assert sorted(set(found)) == [1, 2, 3], f"{source}: {values}"
     return {source: programs[0] for source, programs in SOURCES.items()}
 

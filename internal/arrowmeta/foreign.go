@@ -18,7 +18,7 @@ var otherFormats = []struct {
 }{
 	{isSafetensors, "a safetensors file", weights + `; as records: mf.from_arrays(safetensors.numpy.load_file("in.safetensors"))`},
 	{isTFRecord, "a TFRecord file", samples},
-	{isTar, "a tar archive", samples},
+	{isTar, "a tar archive", "mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
 	{isNPZ, "an archive of NumPy files", `as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},
 	{starts("FEA1"), "a Feather file of version 1", rewrite},
 	{starts("ORC"), "an ORC file", with("orc", `read_table("in.orc")`)},

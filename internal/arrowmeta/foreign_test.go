@@ -72,8 +72,8 @@ func TestForeign(t *testing.T) {
 			"is a safetensors file; " + weights + `; as records: mf.from_arrays(safetensors.numpy.load_file("in.safetensors"))`},
 		{"tfrecord", tfRecord("ten bytes!"), status.Unsupported, "is a TFRecord file" + samples},
 		{"tfrecord with a length as in a stream", tfRecord(strings.Repeat("long", 40)), status.Unsupported, "is a TFRecord file" + samples},
-		{"tar of POSIX", tar("ustar\x0000"), status.Unsupported, "is a tar archive" + samples},
-		{"tar of GNU", tar("ustar  \x00"), status.Unsupported, "is a tar archive" + samples},
+		{"tar of POSIX", tar("ustar\x0000"), status.Unsupported, "is a tar archive; mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
+		{"tar of GNU", tar("ustar  \x00"), status.Unsupported, "is a tar archive; mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
 		{"hdf5", []byte("\x89HDF\r\n\x1a\n"), status.Unsupported, `is an HDF5 file; if it fits into memory: mf.from_arrays({"x": h5py.File("in.h5")["x"][:]}); if not, ` + rewrite},
 		{"gzip", []byte("\x1f\x8b\x08"), status.Unsupported, "is compressed with gzip" + unpack},
 	} {

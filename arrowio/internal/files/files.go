@@ -97,7 +97,7 @@ type Options struct {
 }
 
 // Find returns the files of all patterns. A pattern is the name of a file or directory, or a
-// glob. The order is the order of the patterns. In a pattern, files are sorted by base name,
+// glob; x-{00..12}.tar stands for 13 patterns. The order is the order of the patterns. In a pattern, files are sorted by base name,
 // then path, unless a list of files or partitions give another order. The error is NotFound if
 // a pattern has no file.
 func Find(ctx context.Context, patterns []string, o Options) ([]File, error) {
@@ -152,6 +152,8 @@ func (f finder) one(pattern string) ([]File, error) {
 		return []File{{Path: pattern}}, nil
 	case status.CodeOf(err) == status.Unsupported:
 		return nil, err
+	case numbers.MatchString(pattern):
+		return f.numbered(pattern)
 	case !strings.ContainsAny(pattern, meta):
 		return nil, f.online(pattern, err)
 	case strings.Contains(pattern, "**"):

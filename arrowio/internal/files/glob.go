@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -13,6 +15,34 @@ import (
 
 // meta are the characters that make a pattern a glob.
 const meta = `*?[`
+
+// numbers matches a range of numbers, as bash and WebDataset write it.
+var numbers = regexp.MustCompile(`\{([0-9]{1,9})\.\.([0-9]{1,9})\}`)
+
+// numbered returns the files of the patterns that a pattern with a range of numbers stands for. If both
+// ends have as many digits, so have all numbers.
+func (f finder) numbered(pattern string) (all []File, err error) {
+	at := numbers.FindStringSubmatchIndex(pattern)
+	low, high := pattern[at[2]:at[3]], pattern[at[4]:at[5]]
+	from, _ := strconv.Atoi(low)
+	to, _ := strconv.Atoi(high)
+	if from > to || to-from >= maxFiles {
+		return nil, status.Errorf(status.InvalidArgument, "arrowio", "the range %s has %d numbers", pattern[at[0]:at[1]], max(to-from+1, 0)).
+			WithHint("write the smaller number first, as in {0..9}; at most %d files open", maxFiles).With("path", pattern)
+	}
+	width := 0
+	if len(low) == len(high) {
+		width = len(low)
+	}
+	for n := from; n <= to; n++ {
+		list, err := f.one(pattern[:at[0]] + fmt.Sprintf("%0*d", width, n) + pattern[at[1]:])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
 
 // glob returns the files that a glob matches. It fails if it also matches a directory with
 // Arrow files.

@@ -9,11 +9,12 @@ import (
 // suffixes are the suffixes of Arrow and Parquet files in a directory.
 var suffixes = []string{".arrow", ".arrows", ".ipc", ".feather", ".ftr", ".parquet", ".parq", ".pq"}
 
-// Index is the suffix of an index of Megatron, and npy of NumPy's files. They may lie beside files of
-// Arrow, so a directory stands for them only if it has no other data.
+// Index is the suffix of an index of Megatron, Archive of WebDataset's archives, and npy of NumPy's files.
+// They may lie beside files of Arrow, so a directory stands for them only if it has no other data.
 const (
-	Index = ".idx"
-	npy   = ".npy"
+	Index   = ".idx"
+	Archive = ".tar"
+	npy     = ".npy"
 )
 
 // lines are the suffixes of JSON Lines. They may lie beside other data, as descriptions of it, so a

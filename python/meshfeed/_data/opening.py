@@ -54,10 +54,13 @@ def open(
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
 ) -> Dataset:
-    """Opens Parquet files, Arrow IPC files and streams, JSON Lines, and files of tokens.
+    """Opens files of Parquet, Arrow IPC, JSON Lines, WebDataset and tokens as one dataset.
 
     JSON Lines may be compressed (``.jsonl``, ``.ndjson``, ``.jsonl.gz``, ``.jsonl.zst``). The first
     MiB of a file gives the fields their types: int64, float64, bool, text, and lists of these.
+
+    An archive of WebDataset (``shards-{000000..000127}.tar``) has a field for each ending of the
+    names of files, with their bytes, and ``__key__``.
 
     Files of tokens are .npy files, raw files, and pairs of Megatron, which are opened by their
     ``.idx``. They have one field, ``tokens``. A .npy file has a record for each index of its first

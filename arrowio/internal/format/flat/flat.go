@@ -44,13 +44,13 @@ func (a array) open(content *resident.File, name string) (format.Contents, error
 		return nil, status.Errorf(status.Unsupported, "arrowio", "the rows cannot become a field: %s", reason)
 	}
 	c := &file{content: content, at: a, width: int64(field.RowBytes())}
-	c.facts = format.Metadata{Format: name, Schema: &arrowmeta.Schema{Fields: []arrowmeta.Field{column}}, Located: []bool{true}}
+	c.Facts = format.Metadata{Format: name, Schema: &arrowmeta.Schema{Fields: []arrowmeta.Field{column}}, Located: []bool{true}}
 	c.each = max(unitBytes/c.width, 1)
 	for first := int64(0); first < a.records; first += c.each {
 		rows := min(c.each, a.records-first)
-		c.facts.Units = append(c.facts.Units, resident.Extent{Offset: a.start + first*c.width, Length: rows * c.width})
+		c.Facts.Units = append(c.Facts.Units, resident.Extent{Offset: a.start + first*c.width, Length: rows * c.width})
 	}
-	c.facts.Digest = sha256.Sum256(fmt.Appendf(nil, "%s %v %v %d %d", name, a.typ, a.shape, a.start, c.each))
+	c.Facts.Digest = sha256.Sum256(fmt.Appendf(nil, "%s %v %v %d %d", name, a.typ, a.shape, a.start, c.each))
 	return c, nil
 }
 
@@ -76,42 +76,21 @@ func storable(t dtype.Type) bool { return t > dtype.Bool && t < dtype.Complex64 
 
 // file is the contents of a file with one array.
 type file struct {
+	format.Plain
 	content *resident.File
-	facts   format.Metadata
 	at      array
 	width   int64 // bytes of a row
 	each    int64 // records of every unit but the last
 }
 
-// Metadata implements format.Contents.
-func (c *file) Metadata() *format.Metadata { return &c.facts }
-
 // Scan implements format.Contents. It reads nothing.
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, unit{c.facts.Units[i], c.width}); err != nil {
+		if err := visit(i, unit{c.Facts.Units[i], c.width}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Decoding implements format.Contents. It is not called, because no unit is encoded.
-func (*file) Decoding(context.Context, int, int, *arrowtype.Field) (format.Decoding, error) {
-	return format.Decoding{}, status.New(status.Internal, "arrowio", "the elements of a flat file were decoded")
-}
-
-// Size implements format.Contents.
-func (c *file) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
-	return c.facts.Units[unit].Length, nil
-}
-
-// Stored implements format.Contents.
-func (c *file) Stored(unit, _ int) []resident.Extent { return c.facts.Units[unit : unit+1] }
-
-// Dictionaries implements format.Contents. No column has one.
-func (*file) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
-	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }
 
 // Verify implements format.Contents. Every bit pattern is a valid element, and the caller gathers

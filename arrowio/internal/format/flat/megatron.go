@@ -166,19 +166,7 @@ func (d *Documents) Identity() string { return d.index.Identity() + "\n" + d.val
 
 // ReadAt implements blob.Blob.
 func (d *Documents) ReadAt(ctx context.Context, p []byte, offset int64) (n int, err error) {
-	if left := d.values.Size() - offset; left > 0 {
-		if n, err = d.values.ReadAt(ctx, p[:min(left, int64(len(p)))], offset); n < len(p) && int64(n) < left {
-			return n, err
-		}
-	}
-	if n < len(p) {
-		at := offset + int64(n) - d.values.Size()
-		n += copy(p[n:], d.offsets[min(at, int64(len(d.offsets))):])
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return format.Tailed{Blob: d.values, Tail: d.offsets}.ReadAt(ctx, p, offset)
 }
 
 // Check implements blob.Blob.
@@ -218,7 +206,7 @@ func (d *Documents) Open(content *resident.File) format.Contents {
 	column.Name = "item"
 	column = arrowmeta.Field{Name: Field, Type: arrowmeta.Type{Kind: arrowmeta.LargeList, Children: []arrowmeta.Field{column}}}
 	c := &documentFile{file: file{content: content, width: int64(d.typ.Size())}, of: d}
-	c.facts = format.Metadata{Format: "megatron", Schema: &arrowmeta.Schema{Fields: []arrowmeta.Field{column}}, Located: []bool{true}}
+	c.Facts = format.Metadata{Format: "megatron", Schema: &arrowmeta.Schema{Fields: []arrowmeta.Field{column}}, Located: []bool{true}}
 	documents := int64(len(d.offsets)/8 - 1)
 	for first := int64(0); first < documents; {
 		last := first + 1
@@ -226,11 +214,11 @@ func (d *Documents) Open(content *resident.File) format.Contents {
 			last++
 		}
 		c.firsts = append(c.firsts, first)
-		c.facts.Units = append(c.facts.Units, resident.Extent{Offset: d.offset(first) * c.width, Length: (d.offset(last) - d.offset(first)) * c.width})
+		c.Facts.Units = append(c.Facts.Units, resident.Extent{Offset: d.offset(first) * c.width, Length: (d.offset(last) - d.offset(first)) * c.width})
 		first = last
 	}
 	c.firsts = append(c.firsts, documents)
-	c.facts.Digest = sha256.Sum256(append(fmt.Appendf(nil, "megatron %v ", d.typ), d.offsets...))
+	c.Facts.Digest = sha256.Sum256(append(fmt.Appendf(nil, "megatron %v ", d.typ), d.offsets...))
 	return c
 }
 
@@ -259,15 +247,7 @@ func (c *documentFile) Scan(_ context.Context, first, last int, visit func(i int
 // Verify implements format.Contents. The index was checked when it was opened, and every bit pattern is
 // a valid element.
 func (c *documentFile) Verify(ctx context.Context, _ []int, progress func(bytes int64)) error {
-	buffer := make([]byte, min(1<<20, c.content.Size()))
-	for at := int64(0); at < c.content.Size(); at += int64(len(buffer)) {
-		buffer = buffer[:min(int64(len(buffer)), c.content.Size()-at)]
-		if err := c.content.ReadFull(ctx, buffer, at); err != nil {
-			return err
-		}
-		progress(int64(len(buffer)))
-	}
-	return nil
+	return format.ReadAll(ctx, c.content, progress)
 }
 
 // documentUnit is a run of documents.
