@@ -56,12 +56,15 @@ STRICT_GO = f"{PYTHON} tests/strict.py go"
 
 # Go takes a result from its cache only if the flags are the same. With one time
 # limit for all stages, test-deep does not repeat the tests that test has run.
-# All checks of go vet run with the tests, which have the types of each package at hand.
-GO_TEST = f"{STRICT_GO} test -vet=all -timeout 40m"
+GO_TEST = f"{STRICT_GO} test -timeout 40m"
+
+# All checks of go vet run with the tests, which have the types of each package at hand, but
+# not once more with the tests under the race detector.
+VETTED = f"{GO_TEST} -vet=all"
 
 # -race enables checkptr, which ends the process when GoMLX's engine computes
 # addresses from integers. For that module checkptr is off.
-RACE = f"{GO_TEST} -race -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
+RACE = f"{GO_TEST} -race -vet=off -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
 
 # No package of these starts a goroutine. The packages of RACED run in the suite test.
 UNRACED = "/(core/(plan|layout|mesh|diagnosis)(/|$)|tests/(arch|layouts|strategies))"
@@ -113,7 +116,11 @@ def browser(files: str) -> str:
 TEST = [
     *(quick_pytest(which) for which in QUICK),
     Stage("the page in a browser", browser("wasm/page/tests/*.test.mjs")),
-    Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
+    Stage(
+        "go test",
+        f'sh -c \'go vet $(go list ./... | grep -E "{RACE_ONLY}") &&'
+        f' {VETTED} $(go list ./... | grep -Ev "{RACE_ONLY}")\'',
+    ),
     Stage("go test -race", f"{RACE} {RACED}"),
     Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
     Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
@@ -161,7 +168,7 @@ DEEP = [
         " .build/node/bin/node --test --test-reporter=spec tests/website/site.test.mjs'",
         DEEP_ENV,
     ),
-    Stage("deep go test", f"{GO_TEST} ./...", DEEP_ENV),
+    Stage("deep go test", f"{VETTED} ./...", DEEP_ENV),
     Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
     Stage(
         "deep go test -race",
