@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 from jax.sharding import Mesh
@@ -282,6 +283,7 @@ def test_a_map_that_does_not_return() -> None:
 ENDLESS = """
 import threading, time
 import numpy as np
+import psutil
 import meshfeed as mf
 entered = threading.Event()
 def fn(rows):
@@ -301,6 +303,7 @@ def test_a_program_ends_while_its_map_runs() -> None:
 
 IMPORTS = """
 import numpy as np
+import psutil
 import meshfeed as mf
 def fn(rows):
     import jax.numpy as jnp
@@ -418,3 +421,55 @@ def ends(threads: set[threading.Thread]) -> None:
         gc.collect()  # again, because a call under way keeps its function
         next(iter(threads)).join(0.05)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_no_growth(deep: bool) -> None:
+    """Steps, errors, and views that come and go take no more memory after the first tenth."""
+    steps = 20_000 if deep else 300
+    ds = table().map(augmented, OUT, with_keys=True).pad("pairs", length=3)
+    fields = ["image", "pairs", "total"]
+    threads = process = 0
+
+    def fails(rows: Any) -> dict[str, Any]:
+        raise ValueError("no rows")
+
+    with mf.Loader(ds.select(fields), batch_size=16, shuffle=True, epochs=-1) as loader:
+        batches = iter(loader)
+        for n in range(steps):
+            next(batches)
+            if n % 50 == 0:
+                with table().map(fails, {"x": mf.Field((), "int64")}, workers=1) as failing:
+                    with pytest.raises(mf.InvalidArgumentError, match="no rows"):
+                        failing[3]
+            if n == steps // 10:
+                gc.collect()
+                threads, process = threading.active_count(), psutil.Process().memory_info().rss
+    gc.collect()
+    assert threading.active_count() <= threads + 2
+    assert psutil.Process().memory_info().rss - process < 40e6
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np
+import meshfeed as mf
+entered = threading.Event()
+def fn(rows):
+    entered.set()
+    time.sleep(3600)
+ds = mf.from_arrays({"x": np.arange(8)}).map(fn, {"x": mf.Field((), "int64")}, workers=2)
+def interrupt():
+    entered.wait(60)
+    entered.clear()
+    os.kill(os.getpid(), signal.SIGINT)
+for read in (lambda: next(iter(mf.Loader(ds, batch_size=2))), lambda: ds[3]):
+    threading.Thread(target=interrupt).start()
+    try:
+        read()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_a_map() -> None:
+    assert programs.run(INTERRUPTED).count("interrupted") == 2
