@@ -137,6 +137,11 @@ print(ds)
 # After every 64 rows, each dataset is within 1.68 rows of its share. Drawing at random would be off by the root of
 # the number of rows. A dataset that has given all its rows begins again, in another order; none of its rows
 # comes twice before each came once. The mixture shuffles its datasets, so the loader must not shuffle.
+#
+# A shuffle needs any row next. If the decoded files exceed the cache, or 28 million documents are packed, shuffle in blocks:
+# `mf.mix(…, order=mf.Blocks(records=2000, window=32))` takes rows from 32 places of each dataset at a time. A loader over
+# packed rows alone takes the same `order=`. With `order="blocks"`, a block is a whole group of packed documents, so a
+# window often has one group only.
 
 # %% [markdown]
 # ## 4. Batches on the mesh
@@ -334,7 +339,7 @@ folder.cleanup()
 # | Axolotl's `sample_packing_group_size` | `group=` |
 # | torchtitan's `IGNORE_INDEX` | `ignored_label=`, by default -100 |
 # | Grain's `MapDataset.mix`, Levanter's mixture, Megatron's blended dataset | `mf.mix` |
-# | Levanter's stages of weights | `schedule=`, counted in rows |
+# | Levanter's stages of weights | `schedule=`, counted in rows; a run may get later stages appended |
 # | Megatron's `IndexedDataset` | `mf.open("corpus.idx")` |
 # | nanoGPT's `get_batch` with random offsets | windows that are shuffled: each comes once in an epoch |
 # | a packing or a mixture that cannot be elastic | every loader resumes on any number of processes |
