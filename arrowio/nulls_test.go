@@ -56,10 +56,11 @@ func TestFill(t *testing.T) {
 }
 
 // TestNullOfATakenRecord reads a null through a view that has another number for the record, and
-// more records than the file. The error has the number of the view, and names no file by it.
+// more records than the file. The error has the number of the view, and names the file of the record.
 func TestNullOfATakenRecord(t *testing.T) {
 	field := arrow.Field{Name: "x", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}
-	ds := must(arrowio.Open(saveJSON(t, field, `[[1,2],null,[3,4]]`)))
+	path := saveJSON(t, field, `[[1,2],null,[3,4]]`)
+	ds := must(arrowio.Open(path))
 	defer ds.Close()
 	taken := must(view.Take(ds, []int64{0, 2, 0, 2, 0, 1}))
 	shaped := must(view.Reshape(taken, "x", view.Shape{Dims: []int{2, 1}}))
@@ -68,8 +69,8 @@ func TestNullOfATakenRecord(t *testing.T) {
 	g := must(shaped.Gatherer([]source.Part{part}))
 	err := g.Gather(t.Context(), source.Draw{}, []int64{5}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 8)}})
 	e, ok := errors.AsType[*status.Error](err)
-	if !ok || e.Attr("record") != int64(5) || e.Attr("path") != nil {
-		t.Errorf("%v, want an error of record 5 without a path", err)
+	if !ok || e.Attr("record") != int64(5) || e.Attr("path") != path {
+		t.Errorf("%v, want an error of record 5 of %s", err, path)
 	}
 }
 

@@ -93,12 +93,15 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 		if err := r.ask(ctx, draw, s, spans); err != nil {
 			return err
 		}
-		return reveal(r.read(ctx, draw, s, 0, func() error {
-			if err := r.set(ctx, draw, s, spans); err != nil {
-				return r.view.hide(draw, err)
+		moved := false
+		err := r.read(ctx, draw, s, 0, func() (err error) {
+			if err = r.set(ctx, draw, s, spans); err == nil {
+				err = use()
 			}
-			return r.view.hide(draw, use())
-		}))
+			err, moved = r.view.hide(draw, err)
+			return err
+		})
+		return reveal(err, moved)
 	})
 }
 
@@ -106,34 +109,49 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 // it does not name the file of its own record with that number.
 type hidden struct{ error }
 
-// hide hides an error from the datasets below if its record has another number there.
-func (b *base) hide(draw source.Draw, err error) error {
+// hide changes an error for the datasets below if its record has another number there. Moved reports
+// that the error has the number there before its own, so that the one dataset below names the file.
+// Otherwise it is hidden.
+func (b *base) hide(draw source.Draw, err error) (changed error, moved bool) {
 	e, ok := errors.AsType[*status.Error](err)
 	if !ok {
-		return err
+		return err, false
 	}
 	record, ok := e.Attr("record").(int64)
 	if !ok {
-		return err
+		return err, false
 	}
 	if b.checkExists(record) != nil {
-		return hidden{err}
+		return hidden{err}, false
 	}
 	list := b.lists.get()
 	defer b.lists.put(list)
 	b.located(draw, list, []int64{record})
-	if dataset, below := b.find((*list)[0]); dataset != 0 || below != record || b.drawn {
-		return hidden{err}
+	dataset, below := b.find((*list)[0])
+	switch {
+	case dataset == 0 && below == record && !b.drawn:
+		return err, false
+	case len(b.below) > 1 || b.drawn:
+		return hidden{err}, false
 	}
-	return err
+	there := *e
+	there.Attrs = append([]status.Attr{{Key: "record", Value: below}}, e.Attrs...)
+	return &there, true
 }
 
-// reveal returns the error that hide has hidden.
-func reveal(err error) error {
+// reveal returns the error that hide has changed.
+func reveal(err error, moved bool) error {
 	if h, ok := errors.AsType[hidden](err); ok {
 		return h.error
 	}
-	return err
+	e, ok := errors.AsType[*status.Error](err)
+	if !ok || !moved {
+		return err
+	}
+	own := *e
+	at := slices.IndexFunc(own.Attrs, func(a status.Attr) bool { return a.Key == "record" })
+	own.Attrs = slices.Delete(slices.Clone(own.Attrs), at, at+1)
+	return &own
 }
 
 // ask lists what the readers below must read, and reads lengths.

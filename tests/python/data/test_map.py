@@ -250,6 +250,14 @@ def test_an_error_stops_nothing_else(tmp_path: Path) -> None:
         ) as error:
             next(batches)
         assert error.value.path.endswith("1.arrow")
+    later = (
+        mf.open(str(tmp_path))
+        .filter(np.arange(16) > 7)
+        .slice(2)
+        .map(fn, {"x": mf.Field((), "int64")})
+    )
+    with pytest.raises(mf.InvalidArgumentError, match=r"1\.arrow: record 3: .*unlucky"):
+        later[:]
     kept = ds.filter(np.arange(16) != 13)
     with mf.Loader(kept, batch_size=5, epochs=1) as loader:
         assert [batch["x"].tolist() for batch in loader][2] == [11, 12, 13, 15, 16]
