@@ -7,6 +7,7 @@ import random
 import re
 import tarfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def random_files(seed: int, n: int) -> list[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("reads", ["auto", "read"])
-def test_records(tmp_path: Path, form: int, reads: str) -> None:
+def test_records(tmp_path: Path, form: int, reads: Literal["auto", "read"]) -> None:
     """Every record has the bytes that tarfile reads, in the order of the shards."""
     want = []
     for k in range(3):

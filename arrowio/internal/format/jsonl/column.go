@@ -51,14 +51,14 @@ func (c *column) fill(record int64) {
 	}
 }
 
-// value adds a value to a level.
+// value adds a value to a level. After an error, the column is of no use.
 func (c *column) value(n int, f *form, v jsontext.Value) error {
-	l, kind := &c.levels[n], kindOf(v)
-	if kind != nothing && kind != f.kind && (f.kind != float || kind != integer && kind != wide) {
-		return misfit(c.key.name, f.kind, v)
-	}
+	l, kind := &c.levels[n], v.Kind()
+	null := kind == jsontext.Null
+	fits := null
 	switch f.kind {
 	case list:
+		fits = null || kind == jsontext.List
 		for element := range v.Elements() {
 			item := f.item
 			if item == nil {
@@ -71,12 +71,13 @@ func (c *column) value(n int, f *form, v jsontext.Value) error {
 		l.Data = binary.LittleEndian.AppendUint64(l.Data, uint64(c.levels[n+1].Length))
 	case text:
 		bytes := &c.levels[n+1]
-		if kind == text {
-			bytes.Data = v.AppendText(bytes.Data)
+		if kind == jsontext.String {
+			bytes.Data, fits = v.AppendText(bytes.Data), true
 		}
 		bytes.Length = int64(len(bytes.Data))
 		l.Data = binary.LittleEndian.AppendUint64(l.Data, uint64(bytes.Length))
 	case boolean:
+		fits = null || kind == jsontext.Boolean
 		if l.Length%8 == 0 {
 			l.Data = append(l.Data, 0)
 		}
@@ -84,19 +85,22 @@ func (c *column) value(n int, f *form, v jsontext.Value) error {
 			l.Data[l.Length/8] |= 1 << (l.Length % 8)
 		}
 	case integer:
-		number, _ := v.Int()
+		number, ok := v.Int()
+		fits = null || ok
 		l.Data = binary.LittleEndian.AppendUint64(l.Data, uint64(number))
 	case float:
-		number, err := 0.0, error(nil)
-		if kind != nothing {
+		number := 0.0
+		if kind == jsontext.Number {
+			var err error
 			number, err = strconv.ParseFloat(string(v), 64)
-		}
-		if err != nil {
-			return misfit(c.key.name, f.kind, v)
+			fits = err == nil
 		}
 		l.Data = binary.LittleEndian.AppendUint64(l.Data, math.Float64bits(number))
 	}
-	l.AddElement(kind != nothing)
+	if !fits {
+		return misfit(c.key.name, f.kind, v)
+	}
+	l.AddElement(!null)
 	return nil
 }
 
