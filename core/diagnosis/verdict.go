@@ -404,7 +404,7 @@ func (l *loop) faster(bound Bound) remedy {
 	case bound == Decode:
 		return remedy{action: WriteUncompressed, advice: "Write the files without compression: meshfeed convert FILE… FOLDER."}
 	case bound == Map:
-		return remedy{action: QuickenMap, advice: "Make the functions of the views faster, or keep their rows. In Python, functions run beside each other only in code that releases the interpreter's lock, such as large NumPy operations, image decoders and encode_batch of tokenizers: call these for many rows at once. A function without keys needs to run once: ds.map(fn, key=…).cache()."}
+		return remedy{action: QuickenMap, advice: "Make the functions of the views faster, or keep their rows. In Python, functions run beside each other only in code that releases the interpreter's lock, such as large NumPy operations, image decoders and encode_batch of tokenizers: call these for many rows at once. A function without keys needs to run once: ds.map(fn, key=…).cache(). Images are decoded sooner if the files have fewer pixels."}
 	case bound == Storage:
 		return remedy{action: MoveFiles, advice: "Copy the files to a faster disk, such as one of this machine: the storage delivers no more."}
 	case float64(l.Gathered) > wasteful*float64(l.Bytes):

@@ -44,7 +44,7 @@ func (t *Times) AddDecode(d time.Duration) {
 	}
 }
 
-// AddMap adds a wait of the gather for functions of the program.
+// AddMap adds a wait of the gather for functions of the program, or for images to be decoded.
 func (t *Times) AddMap(d time.Duration) {
 	if t != nil {
 		t.maps.Add(int64(d))

@@ -86,7 +86,7 @@ func (v *decodeImage) decode(ctx context.Context, draw source.Draw, m *memory, s
 	start := time.Now()
 	s.Row = m.bytes(v.schema.Fields[v.number].RowBytes())
 	err := raster.Decode(s.Row, rows[0].Row, v.options, sampler.RecordKey(draw.Seed, draw.Epoch, s.Record))
-	source.TimesOf(ctx).AddDecode(time.Since(start))
+	source.TimesOf(ctx).AddMap(time.Since(start))
 	if err == nil {
 		return nil
 	}

@@ -57,8 +57,12 @@ func TestDecodeImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]byte, 4*2)
-	if err := g.Gather(t.Context(), source.Draw{}, []int64{4, 3, 0, -1}, []source.Job{{Rows: [2]int{0, 4}, Dst: dst}}); err != nil {
+	var times source.Times
+	if err := g.Gather(source.WithTimes(t.Context(), &times), source.Draw{}, []int64{4, 3, 0, -1}, []source.Job{{Rows: [2]int{0, 4}, Dst: dst}}); err != nil {
 		t.Fatal(err)
+	}
+	if w := times.Take(); w.Map <= 0 || w.Decode != 0 {
+		t.Errorf("the waits are %+v", w)
 	}
 	if want := []byte{9, 9, 1, 1, 7, 7, 0, 0}; !bytes.Equal(dst, want) {
 		t.Errorf("got %v, want %v", dst, want)

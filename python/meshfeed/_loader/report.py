@@ -100,7 +100,7 @@ class Report(Preformatted):
         faster: how many times as fast the loop would be without the bound.
         action: what to do: "set-argument" for the argument in `change`, "combine-fields" for
             fields of equal type and shape, "write-uncompressed" and "move-files" for the files,
-            "quicken-map" for the functions of `Dataset.map`,
+            "quicken-map" for `Dataset.map` and `decode_image`,
             "read-results-later" for results such as `float(loss)`, "report-job" to call
             `Loader.report` with `all_processes=True`, "compare-program" for the program of the
             late process, or "nothing". With the bound "step", it shortens an input that costs 5 to
