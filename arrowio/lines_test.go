@@ -243,6 +243,7 @@ func TestLinesRefused(t *testing.T) {
 		{"a.jsonl", first + `{"c": NaN}`, status.DataLoss, "line 2 is not JSON: expected a value, but found 'N' (at byte 6); write one object per line, in UTF-8; NaN and Infinity are no JSON: write null"},
 		{"a.jsonl", first + `{"a": 1`, status.DataLoss, "line 2 is not JSON: expected ',' or '}', but the text ends"},
 		{"a.jsonl", first + strings.Repeat(`{"d":`, 300), status.DataLoss, "line 2 is not JSON: values are nested deeper than 256"},
+		{"a.jsonl", first + strings.Repeat("x", 64<<20+1), status.Unsupported, "line 2 has more than 67108864 bytes; write one object per line"},
 		{"a.jsonl", manyKeys(2049), status.Unsupported, "line 1: the objects have more than 2048 keys"},
 		{"a.jsonl", long + `{"a": "x"}`, status.Incompatible, fmt.Sprintf(`line %d: "a" has "x" where the first lines have integers of 64 bits; write the file again`, after)},
 		{"a.jsonl", long + `{"a": 1.0}`, status.Incompatible, `"a" has 1.0 where`},
