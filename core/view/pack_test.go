@@ -226,7 +226,7 @@ func (documentsReader) Close() error { return nil }
 // a model.
 func TestPack(t *testing.T) {
 	types := []dtype.Type{dtype.Int64, dtype.Uint16, dtype.Int8, dtype.Uint8, dtype.Uint64, dtype.Float64, dtype.Bool}
-	random.Rounds(t, 20, 2000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 20, 500, func(t *testing.T, r *rand.Rand) {
 		first := random.One(r, types...)
 		d := newDocuments(int64(r.IntN(60)), append([]dtype.Type{first}, slices.DeleteFunc(slices.Clone(types), func(t dtype.Type) bool { return t == first })...)...)
 		p, _ := randomPacking(r)

@@ -231,7 +231,7 @@ func draw(r *rand.Rand) ([]int64, packing.Options) {
 // TestNaive compares random plans with naive ones. Plans that are made again are the same, and so are plans
 // from counts.
 func TestNaive(t *testing.T) {
-	random.Rounds(t, 300, 20000, func(t *testing.T, r *rand.Rand) {
+	random.Rounds(t, 300, 5000, func(t *testing.T, r *rand.Rand) {
 		lengths, o := draw(r)
 		compare(t, lengths, o)
 		p := plan(t, lengths, o)
