@@ -53,8 +53,7 @@ class MapMixin(Base):
         computed again in every epoch, unless `cache` keeps them.
 
         Code that releases Python's lock runs in several threads at a time: large NumPy operations,
-        image decoders, ``encode_batch`` of tokenizers. Loops in Python do not, unless Python is
-        free-threaded.
+        image decoders, ``encode_batch`` of tokenizers. Loops in Python do not.
 
         Args:
             fn: computes rows. Several threads call it at a time.
