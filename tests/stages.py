@@ -39,16 +39,15 @@ GUEST = (
     " ./core/layout/... ./core/batch ./internal/..."
 )
 RACED = (
-    "./core/loader/... ./core/batch/... ./arrowio/..."
-    " ./core/gomlxfeed ./core/gomlxfeed/internal/..."
+    "./core/loader/... ./core/batch/... ./arrowio/internal/..."
+    " ./arrowio/blob/... ./arrowio/cstream ./arrowio/tensors"
 )
 
 # These packages of RACED run once, with the race detector, because their tests
 # are the same without it. The tests of the other packages do less under the
 # detector or allow more memory, so they run both ways.
 RACE_ONLY = (
-    "/(arrowio/(blob|cstream|tensors|internal/(decoded|diskcache|parts|spare|table))"
-    "|core/batch|core/gomlxfeed/internal/virtual)$"
+    "/(arrowio/(blob|cstream|tensors|internal/(decoded|diskcache|parts|spare|table))|core/batch)$"
 )
 
 # With MESHFEED_STRICT=1, tests/strict.py makes a skipped test a failed one.
@@ -66,7 +65,7 @@ VETTED = f"{GO_TEST} -vet=all"
 # addresses from integers. For that module checkptr is off.
 RACE = f"{GO_TEST} -race -vet=off -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
 
-# No package of these starts a goroutine. The packages of RACED run in the suite test.
+# No package of these starts a goroutine. Go takes the results of RACED from its cache.
 UNRACED = "/(core/(plan|layout|mesh|diagnosis)(/|$)|tests/(arch|layouts|strategies))"
 
 
@@ -172,7 +171,8 @@ DEEP = [
     Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
     Stage(
         "deep go test -race",
-        f"sh -c '{RACE} $(go list ./core/... ./internal/... ./tests/... | grep -Ev \"{UNRACED}\")'",
+        f"sh -c '{RACE} $(go list ./arrowio/... ./core/... ./internal/... ./tests/... |"
+        f' grep -Ev "{UNRACED}")\'',
     ),
     Stage(
         "deep real processes",

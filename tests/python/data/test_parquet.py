@@ -89,7 +89,10 @@ def compare_ragged(column: pa.Array, rows: np.ndarray, lengths: np.ndarray) -> N
 
 
 def pyarrow_options(deep: bool) -> Iterator[dict[str, Any]]:
-    """Yields options of pyarrow's writer: each value of each option, or all combinations."""
+    """Yields options of pyarrow's writer: each value of each option, or all combinations.
+
+    The codecs take turns, so that each of them meets each value of the other options.
+    """
     options: dict[str, list[Any]] = {
         "compression": CODECS,
         "data_page_version": ["1.0", "2.0"],
@@ -100,8 +103,10 @@ def pyarrow_options(deep: bool) -> Iterator[dict[str, Any]]:
         "write_page_checksum": [True, False],
     }
     if deep:
-        for combination in itertools.product(*options.values()):
-            yield dict(zip(options, combination, strict=True))
+        codecs = options.pop("compression")
+        for i, combination in enumerate(itertools.product(*options.values())):
+            codec = codecs[(i + i // len(codecs)) % len(codecs)]
+            yield dict(zip(options, combination, strict=True)) | {"compression": codec}
         return
     for i, codec in enumerate(CODECS):
         choice = {name: v[(i >> k) % len(v)] for k, (name, v) in enumerate(options.items())}

@@ -22,7 +22,7 @@ from tests.python.docs import test_c_readme
 from tests.python.loader.test_plugins import plugin
 from tests.python.programs import HANG
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.deep]
 
 LICENSES = ["LICENSE", "THIRD_PARTY_LICENSES"]
 LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
@@ -139,7 +139,6 @@ def test_the_wheel_holds_its_licenses_and_its_sbom(dist: Path) -> None:
     assert files["libmeshfeed.so.1"]["hashes"][0]["content"] == sha256(library).hexdigest()
 
 
-@pytest.mark.deep
 def test_another_folder_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     """The builds share Go's cache. Compiling and linking depend on no folder, or this fails."""
     (sdist,) = dist.glob("*.tar.gz")
@@ -262,7 +261,6 @@ def runs(python: str) -> bool:
     return there and not subprocess.run([python, "--version"], check=False).returncode
 
 
-@pytest.mark.deep
 def test_the_newest_release_of_python(dist: Path) -> None:
     """test_release.py tests a wheel on the oldest one."""
     python = next(filter(runs, ["python3.14", "python3.13", "python3.12"]), None)
@@ -278,7 +276,6 @@ def test_the_newest_release_of_python(dist: Path) -> None:
     )
 
 
-@pytest.mark.deep
 def test_a_build_for_xla_opens_a_plugin(dist: Path, tmp_path: Path) -> None:
     path = plugin()
     (sdist,) = dist.glob("*.tar.gz")
