@@ -10,19 +10,19 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
-// Plain implements the methods of Contents that need no values, for files with rows that are gathered as
-// they are stored.
+// Plain implements the methods of Contents that need no values, for files without dictionaries in which a
+// run of bytes holds all columns of a unit. A format with encoded units has a Decoding of its own.
 type Plain struct{ Facts Metadata }
 
 // Metadata implements Contents.
 func (c *Plain) Metadata() *Metadata { return &c.Facts }
 
-// Decoding implements Contents. It is not called, because no unit is encoded.
+// Decoding implements Contents. It is not called if no unit is encoded.
 func (*Plain) Decoding(context.Context, int, int, *arrowtype.Field) (Decoding, error) {
 	return Decoding{}, status.New(status.Internal, "arrowio", "rows that are stored plainly were decoded")
 }
 
-// Size implements Contents.
+// Size implements Contents. A column has at most the bytes of its unit, unless text holds small numbers.
 func (c *Plain) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
 	return c.Facts.Units[unit].Length, nil
 }

@@ -24,12 +24,13 @@
 // halves up, and at least 1. Its left edge is half the rest, rounded down. If the image is too high, width
 // and height change places.
 //
-// The crop random.1 takes 8 to 100 % of the area, with up to 4/3 of the proportions of the raster in
-// both directions. It follows from the key of a record. The number ui of a record, from 0 to 1, is the
-// upper 53 bits of permutation.Hash(key, i), divided by 2^53. The area is w × h × (0.08 + 0.92 × u1). The proportions are those of the
-// raster times 1 + (2 × u2 − 1) / 3, or if u2 is below 1/2, divided by 1 + (1 − 2 × u2) / 3. If the part with this area is
-// wider or higher than the image, both sides shrink until it fits. Both are rounded as above. The
-// left edge is u3 × (w + 1 − its width), and the top edge u4 × (h + 1 − its height), rounded down.
+// The crop random.1 takes 8 to 100 % of the area. Its proportions, width by height, are up to 4/3 times
+// wider or higher than the raster. It follows from the key of a record. The number ui of a record, from 0 to
+// 1, is the upper 53 bits of permutation.Hash(key, i), divided by 2^53. The area is w × h × (0.08 + 0.92 × u1).
+// The proportions are W / H times 1 + (2 × u2 − 1) / 3, or if u2 is below 1/2, divided by
+// 1 + (1 − 2 × u2) / 3. If the part with this area is wider or higher than the image, both sides shrink until
+// it fits. Both are rounded as above. The left edge is u3 × (w + 1 − its width), and the top edge
+// u4 × (h + 1 − its height), rounded down.
 //
 // A random flip exchanges left and right if u5 is below 1/2.
 //
@@ -57,6 +58,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -117,8 +119,7 @@ func (o Options) Check() error {
 var large sync.Mutex
 
 // Decode writes the raster of an encoded image to dst, which has Height × Width × Channels bytes. key is
-// the key of the record. The
-// message of an error says what the image is or has, such as "has no bytes".
+// the key of the record. The message of an error says what the image is or has, such as "has no bytes".
 func Decode(dst, encoded []byte, o Options, key [2]uint32) *status.Error {
 	decode, size, err := open(encoded)
 	if err != nil {
@@ -172,20 +173,18 @@ func broken(cause error) *status.Error {
 	return status.Errorf(status.DataLoss, "raster", "cannot be decoded: %w", cause).WithHint(leaveOut)
 }
 
-type decoder = func(r reader) (image.Image, error)
-
-type reader = *bytes.Reader
+type decoder = func(r io.Reader) (image.Image, error)
 
 // formatOf returns the name of the format of an image, empty if it is unknown, and its decoder, nil if
 // it has none.
-func formatOf(encoded []byte) (name string, decode decoder, config func(r reader) (image.Config, error)) {
+func formatOf(encoded []byte) (name string, decode decoder, config func(r io.Reader) (image.Config, error)) {
 	start := string(encoded[:min(16, len(encoded))])
 	is := func(at int, magic string) bool { return len(start) >= at && strings.HasPrefix(start[at:], magic) }
 	switch {
 	case is(0, "\xff\xd8\xff"):
-		return "JPEG", func(r reader) (image.Image, error) { return jpeg.Decode(r) }, func(r reader) (image.Config, error) { return jpeg.DecodeConfig(r) }
+		return "JPEG", jpeg.Decode, jpeg.DecodeConfig
 	case is(0, "\x89PNG\r\n\x1a\n"):
-		return "PNG", func(r reader) (image.Image, error) { return png.Decode(r) }, func(r reader) (image.Config, error) { return png.DecodeConfig(r) }
+		return "PNG", png.Decode, png.DecodeConfig
 	case is(0, "GIF8"):
 		name = "GIF"
 	case is(0, "RIFF") && is(8, "WEBP"):

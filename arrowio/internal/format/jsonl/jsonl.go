@@ -31,14 +31,17 @@ const bom = "\ufeff"
 
 // file is the contents of a text.
 type file struct {
+	format.Plain
 	content *resident.File
 	lines   []Lines
 	keys    []key
 	places  map[string]int // by name: the number of the key
 	chosen  []string       // the keys that are read; nil for all
 	passes  format.Passes
-	facts   format.Metadata
 }
+
+// chooses reports whether a key is read.
+func (c *file) chooses(name string) bool { return c.chosen == nil || slices.Contains(c.chosen, name) }
 
 // Open opens a text, which is divided into lines. It reads the first unit. Keys that are not chosen are
 // columns too, but their values are not read; nil chooses all keys.
@@ -48,7 +51,7 @@ func Open(ctx context.Context, content *resident.File, lines []Lines, chosen []s
 	digest := sha256.New()
 	at := int64(0)
 	for _, l := range lines {
-		c.facts.Units = append(c.facts.Units, resident.Extent{Offset: at, Length: l.End - at})
+		c.Facts.Units = append(c.Facts.Units, resident.Extent{Offset: at, Length: l.End - at})
 		at = l.End
 		fmt.Fprintln(digest, l.End, l.Records)
 	}
@@ -57,24 +60,23 @@ func Open(ctx context.Context, content *resident.File, lines []Lines, chosen []s
 	}
 	schema := &arrowmeta.Schema{}
 	for i := range c.keys {
-		column := c.keys[i].column()
-		_, c.keys[i].refused = arrowtype.Of(&column)
+		k := &c.keys[i]
+		column := k.column()
+		_, refused := arrowtype.Of(&column)
+		k.unread = !c.chooses(k.name) || refused != "" && !arrowtype.OnlyNulls(&column)
 		schema.Fields = append(schema.Fields, column)
 		fmt.Fprintf(digest, "%q %s\n", column.Name, column.TypeString())
 	}
-	c.facts.Format, c.facts.Schema, c.facts.Sampled, c.facts.Mixed = "jsonl", schema, true, true
-	c.facts.Located = slices.Repeat([]bool{true}, len(c.keys))
-	digest.Sum(c.facts.Digest[:0])
+	c.Facts.Format, c.Facts.Schema, c.Facts.Sampled, c.Facts.Mixed = "jsonl", schema, true, true
+	c.Facts.Located = slices.Repeat([]bool{true}, len(c.keys))
+	digest.Sum(c.Facts.Digest[:0])
 	return c, nil
 }
-
-// Metadata implements format.Contents.
-func (c *file) Metadata() *format.Metadata { return &c.facts }
 
 // Scan implements format.Contents. It reads nothing.
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
 	for i := first; i < last; i++ {
-		if err := visit(i, format.Encoded{Records: c.lines[i].Records, Elements: c.facts.Units[i].Length, As: "json", NullsOf: c.nulls}); err != nil {
+		if err := visit(i, format.Encoded{Records: c.lines[i].Records, Elements: c.Facts.Units[i].Length, As: "json", NullsOf: c.nulls}); err != nil {
 			return err
 		}
 	}
@@ -95,24 +97,10 @@ const (
 
 // Decoding implements format.Contents.
 func (c *file) Decoding(_ context.Context, unit, column int, _ *arrowtype.Field) (format.Decoding, error) {
-	memory := bytesPerByte*c.facts.Units[unit].Length + bytesPerValue*c.lines[unit].Records*int64(len(c.keys))
+	memory := bytesPerByte*c.Facts.Units[unit].Length + bytesPerValue*c.lines[unit].Records*int64(len(c.keys))
 	return format.Decoding{Memory: memory, Run: func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
 		return c.passes.Column(ctx, unit, column, lists)
 	}}, nil
-}
-
-// Size implements format.Contents. A column has at most the bytes of the text, if it has no small
-// numbers.
-func (c *file) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
-	return c.facts.Units[unit].Length, nil
-}
-
-// Stored implements format.Contents.
-func (c *file) Stored(unit, _ int) []resident.Extent { return c.facts.Units[unit : unit+1] }
-
-// Dictionaries implements format.Contents. No column has one.
-func (*file) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Field) ([][]*arrowtype.Dictionary, error) {
-	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }
 
 // Verify implements format.Contents. It parses all lines.
@@ -121,7 +109,7 @@ func (c *file) Verify(ctx context.Context, _ []int, progress func(bytes int64)) 
 		if _, err := c.decode(ctx, unit); err != nil {
 			return err
 		}
-		progress(c.facts.Units[unit].Length)
+		progress(c.Facts.Units[unit].Length)
 	}
 	return nil
 }
@@ -139,11 +127,9 @@ func (c *file) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 			name = quoted.AppendText(name[:0])
 			number, known := c.places[string(name)]
 			switch {
-			case c.chosen != nil && !slices.Contains(c.chosen, string(name)):
-			case known && c.keys[number].refused != "" && !c.keys[number].onlyNulls():
-			case known:
+			case known && !c.keys[number].unread:
 				err = columns[number].add(record, value)
-			case value.Kind() != jsontext.Null:
+			case !known && value.Kind() != jsontext.Null && c.chooses(string(name)):
 				err = unknown(string(name))
 			}
 			if err != nil {
@@ -165,7 +151,7 @@ func (c *file) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 
 // read visits the objects of a unit. It calls ready when the text is read.
 func (c *file) read(ctx context.Context, unit int, ready func(), visit func(record int64, object jsontext.Value) error) error {
-	e := c.facts.Units[unit]
+	e := c.Facts.Units[unit]
 	text := make([]byte, e.Length)
 	if err := c.content.ReadFull(ctx, text, e.Offset); err != nil {
 		return err

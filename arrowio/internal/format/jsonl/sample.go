@@ -8,7 +8,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
-	"github.com/meshfeed/meshfeed/internal/arrowtype"
 	"github.com/meshfeed/meshfeed/internal/jsontext"
 )
 
@@ -45,16 +44,12 @@ type form struct {
 type key struct {
 	form
 	name    string
-	records int64  // of the sample that have a value
-	last    int64  // the number of the last of them
-	refused string // why the column cannot be a field
-}
+	records int64 // of the sample that have a value
+	last    int64 // the number of the last of them
 
-// onlyNulls reports whether the key has lists in which the sample has no value. They may still be
-// the lists of a field, which other files have.
-func (k *key) onlyNulls() bool {
-	column := k.column()
-	return arrowtype.OnlyNulls(&column)
+	// unread reports that values are not read: the key is not chosen, or the column cannot be a field.
+	// Lists in which the sample has no value are read, because other files may have the field.
+	unread bool
 }
 
 // sample sets the keys from the first unit. A key without any value there is no column.

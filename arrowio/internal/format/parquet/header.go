@@ -49,15 +49,7 @@ func (h header) Nulls(column int) buffers.Nulls {
 // which a decoding counts.
 func (h header) SetPositions(to *buffers.Column, batch, column int) {
 	c, _ := h.chunkOf(column)
-	for n := range to.Planes {
-		p := &to.Planes[n]
-		if p.Valid != nil {
-			p.Valid[batch] = -1
-		}
-		if p.Length != nil {
-			p.Length[batch] = c.Values
-		}
-	}
+	format.Encoded{Elements: c.Values}.SetPositions(to, batch, column)
 }
 
 // Uneven implements format.Unit. It compares the values of the row group, because the numbers of

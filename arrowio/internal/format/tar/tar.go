@@ -50,7 +50,7 @@ type Shard struct {
 // NewShard returns the archive with its members. The error is DataLoss if two files of a record have one
 // field.
 func NewShard(b blob.Blob, members []Member) (*Shard, error) {
-	s := &Shard{Tailed: format.Tailed{Blob: b}, digest: sha256.Sum256(AppendIndex([]byte("tar 1\n"), members))}
+	s := &Shard{Tailed: format.Tailed{Blob: b}, digest: digestOf(members)}
 	records, err := s.group(members)
 	if err != nil {
 		return nil, err
@@ -71,6 +71,10 @@ func NewShard(b blob.Blob, members []Member) (*Shard, error) {
 		records = records[n:]
 	}
 	return s, nil
+}
+
+func digestOf(members []Member) [32]byte {
+	return sha256.Sum256(AppendIndex([]byte("tar 1\n"), members))
 }
 
 // group returns the records of the members.
@@ -225,7 +229,7 @@ func (c *file) Verify(ctx context.Context, _ []int, progress func(bytes int64)) 
 	if err != nil {
 		return err
 	}
-	if sha256.Sum256(AppendIndex([]byte("tar 1\n"), members)) != c.Facts.Digest {
+	if digestOf(members) != c.Facts.Digest {
 		return fmt.Errorf("the files in the archive are not those that it had when it was opened")
 	}
 	return format.ReadAll(ctx, c.content, progress)
