@@ -191,7 +191,7 @@ def plainly(rows: Any) -> dict[str, Any]:
         (lambda _: {"x": ["a"]}, {"x": mf.Field((None,), "int32")}, "a row of field 'x' is"),
         (lambda _: {"x": [1]}, {"x": TEXT}, "is int 1: expected str"),
         (lambda _: {"x": "text"}, {"x": TEXT}, "expected a list of 1 rows"),
-        (lambda r: {"x": np.ma.masked_all(len(r["label"]), "i8")}, {}, "field 'x' has nulls"),
+        (lambda r: {"x": np.ma.masked_all(len(r["label"]), "i8")}, {}, "field 'x' has nulls"),  # type: ignore[no-untyped-call]
     ],
 )  # fmt: skip
 def test_mistakes(fn: Any, out: dict[str, Any], message: str) -> None:
@@ -346,7 +346,7 @@ def test_check_map() -> None:
         ):
             mf.check_map(ds.map(fn, workers=1))
     with pytest.raises(mf.InvalidArgumentError, match="dataset=3: expected a dataset"):
-        mf.check_map(3)
+        mf.check_map(3)  # type: ignore[arg-type]
 
 
 def test_report_names_maps() -> None:

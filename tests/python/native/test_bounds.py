@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import meshfeed as mf
+from meshfeed._data.fields import DECODED
 from meshfeed._io.arguments import DEPTH, DEVICES, DIMENSIONS, PROCESSES, RECORDS, WIDE
-from meshfeed._loader import decoding
 from tests.python import ROOT
 
 
@@ -60,4 +60,4 @@ def test_decoded_bytes() -> None:
     source = (ROOT / "arrowio/internal/decoded/decoded.go").read_text()
     mebibytes = re.search(r"const Bytes = (\d+) << 20", source)
     assert mebibytes is not None
-    assert int(mebibytes[1]) << 20 == decoding.DECODED
+    assert int(mebibytes[1]) << 20 == DECODED

@@ -148,11 +148,11 @@ def test_other_names_have_the_error_of_python() -> None:
 
     class Broken(mf.Dataset):
         @property
-        def map(self) -> None:
+        def flat_map(self) -> None:
             raise AttributeError("of the property")
 
     with pytest.raises(AttributeError, match=r"^of the property$"):
-        object.__new__(Broken).map  # noqa: B018
+        object.__new__(Broken).flat_map  # noqa: B018
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
