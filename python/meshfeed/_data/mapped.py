@@ -1,4 +1,4 @@
-"""Functions of the user that compute rows of a dataset."""
+"""Rows that are computed when they are loaded: by functions of the user, and images."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import dataclasses
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from meshfeed._data import returned
-from meshfeed._data.fields import Field, names_of
+from meshfeed._data.fields import Field, names_of, row_shape
 from meshfeed._data.rows import Reader, Rows, rows_of
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls, maps
@@ -28,7 +28,7 @@ _WORKERS = "calls of the function at a time"
 
 
 class MapMixin(Base):
-    """The method of `Dataset` that computes rows by a function."""
+    """The methods of `Dataset` that compute rows."""
 
     def map(
         self,
@@ -123,6 +123,72 @@ class MapMixin(Base):
         fields = {name: returned.field(check, name, value) for name, value in found.items()}
         log.info("ds.map: out=%s", fields)
         return fields
+
+    def decode_image(
+        self,
+        field: str,
+        *,
+        size: tuple[int, int],
+        resize: Literal["area"] = "area",
+        crop: Literal["center", "random"] = "center",
+        flip: Literal["random"] | None = None,
+        color: Literal["rgb", "gray"] = "rgb",
+    ) -> Self:
+        """Returns a view in which the rows of a field are images of one size.
+
+        The rows are the bytes of JPEG and PNG files. They become uint8 of shape ``[height, width,
+        channels]`` when they are loaded; nothing is decoded before. 16-bit channels keep their
+        upper 8 bits, CMYK becomes RGB, and transparency is dropped. EXIF orientation and color
+        profiles are not applied, as in Pillow and torchvision. A null row stays null.
+
+        Random crops and flips follow from the key of seed, epoch and record, so they differ from
+        epoch to epoch, and are the same on any mesh. ``ds[i]`` shows them for seed 0 and epoch 0.
+
+        Args:
+            field: a field of bytes.
+            size: height and width.
+            resize: "area" takes the mean over the area that each pixel covers.
+            crop: "center" takes the largest part in the middle that has the proportions of `size`.
+                "random" takes 8 to 100 % of the area, with up to 4/3 of these proportions.
+            flip: "random" exchanges left and right in half of the images.
+            color: "rgb" makes 3 channels, "gray" one, which is the luma.
+
+        Raises:
+            NotFoundError: there is no such field.
+            InvalidArgumentError: the field does not hold bytes, or the size is out of range. Bytes
+                that are no image are an error of the batch that needs them; the message names the
+                record.
+            DataLossError: an image is truncated or damaged; raised by the batch.
+            UnsupportedError: an image has another format, such as WebP, or more than 10^8 pixels;
+                raised by the batch.
+
+        Examples:
+            >>> import io, matplotlib.image, meshfeed as mf, numpy as np, pyarrow as pa
+            >>> file, pixels = io.BytesIO(), np.uint8([[[200, 100, 50]]])
+            >>> matplotlib.image.imsave(file, pixels, format="png")
+            >>> ds = mf.from_arrow(pa.table({"image": [file.getvalue()]}))
+            >>> ds.decode_image("image", size=(1, 2))[0]["image"].tolist()
+            [[[200, 100, 50], [200, 100, 50]]]
+        """
+        with Checks("Dataset.decode_image") as check:
+            name = check.name("field", field)
+            shape = row_shape(check, "size", size)
+            if len(shape) != 2:
+                raise check.wrong("size", size, "a height and a width, such as (224, 224)")
+            if resize != "area":
+                raise check.wrong("resize", resize, '"area"')
+            if flip is not None and flip != "random":
+                raise check.wrong("flip", flip, '"random" or None')
+            handle = calls.dataset_view(
+                "decode_image",
+                [self.handle],
+                field=name,
+                size=shape,
+                crop=check.choice("crop", crop, "center", "random"),
+                flip=flip or "none",
+                color=check.choice("color", color, "rgb", "gray"),
+            )
+            return type(self)(handle, self._origin)
 
 
 class _Function:
