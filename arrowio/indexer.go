@@ -74,5 +74,5 @@ func (x indexer) shard(ctx context.Context, b blob.Blob) (blob.Blob, error) {
 		_ = b.Close()
 		return nil, (&units.File{File: &files.File{Path: b.Name()}}).Named(err)
 	}
-	return s, nil
+	return s.AsBlob(), nil
 }

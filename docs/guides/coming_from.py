@@ -256,7 +256,7 @@ if installed("torch"):
 # After: `train` of [the step](#the-step), in every process of any number. In a job of several processes, call
 # `jax.distributed.initialize()` first. The losses and weights are the same, and so are the rows of each
 # global batch. `DistributedDataParallel` sends its gradients while it still computes others, as XLA may do
-# too. Its `DataLoader` runs any Python in its workers, which meshfeed does not.
+# too. Its `DataLoader` runs Python in worker processes; `ds.map` runs it in threads.
 #
 # A loop that stops and continues on another mesh, with half the batch:
 
@@ -394,7 +394,8 @@ if installed("tensorflow"):
 # %% [markdown]
 # The trap: `experimental_distribute_dataset` rebatches for replicas, and does not know a model axis across
 # hosts. `shard` before `shuffle` shuffles within each host's part only. What tf.data does and meshfeed does
-# not: functions on records, readers of many formats and stores, and buffers that it tunes by itself.
+# not: readers of many formats and stores, and buffers that it tunes by itself. [Images and functions](transforms.py#names-of-other-libraries) have
+# tables for all of these libraries.
 
 # %% [markdown]
 # ## Grain
@@ -517,7 +518,7 @@ if installed("grain"):
 # | `features`: `Array2D` to `Array5D`, fixed-size `Sequence` | fields with a fixed shape |
 # | `Sequence` of varying length, text | `ds.pad("tokens", length=2048)` |
 # | `Image` | `ds.decode_image("image", size=(224, 224))` |
-# | `Audio` | `ds[7]` has the encoded bytes; decode before you save |
+# | `Audio` | encoded bytes, for [a function](transforms.py#9-audio) that decodes them |
 # | `ClassLabel(names=…)` | `ds.schema["label"].names` |
 # | `load_dataset("…", streaming=True)`, `hf://` | none: download first |
 # | `.map(fn, batched=True)` | `ds.map(fn)`, ahead of the step; `ds.map(fn, key=…).cache()` computes once |

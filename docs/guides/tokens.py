@@ -42,8 +42,8 @@ jax.config.update("jax_num_cpu_devices", 8)
 # ## 1. Documents
 #
 # Real text that every Python has: the sources of its library are the code, and the texts that explain
-# functions are the prose. A token is a byte here, plus 1, because 0 is padding. With a tokenizer of Hugging Face,
-# `encode_batch` makes the lists; call it with many documents at once, because it then uses all cores.
+# functions are the prose. A token is a byte here, plus 1, because 0 is padding. [With a tokenizer](transforms.py#6-tokenize), `ds.map`
+# makes the lists from texts, once, and keeps them.
 
 # %%
 code, prose = [], []
@@ -344,4 +344,4 @@ folder.cleanup()
 # | nanoGPT's `get_batch` with random offsets | windows that are shuffled: each comes once in an epoch |
 # | a packing or a mixture that cannot be elastic | every loader resumes on any number of processes |
 #
-# What some of them do and meshfeed does not: tokenize while training. [The guide](../guide.md#pack-documents-into-rows) has all options.
+# [The guide](../guide.md#pack-documents-into-rows) has all options.

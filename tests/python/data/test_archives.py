@@ -135,3 +135,21 @@ def test_ranges_of_numbers(tmp_path: Path) -> None:
         mf.open(tmp_path / "{8..11}.tar")
     with pytest.raises(mf.InvalidArgumentError, match="smaller number first"):
         mf.open(tmp_path / "{3..1}.tar")
+
+
+def test_rows_computed_from_archives_are_kept_until_the_archive_changes(tmp_path: Path) -> None:
+    path, kept = tmp_path / "a.tar", tmp_path / "kept"
+
+    def lengths(size: int) -> list[int]:
+        write(path, [(f"{i}.jpg", b"x" * size) for i in range(3)])
+        with mf.open(path) as ds:
+            counted = ds.map(
+                lambda rows: {"bytes": np.array([len(data) for data in rows["jpg"]])},
+                {"bytes": mf.Field((), "int64")},
+                key="bytes.1",
+            )
+            return counted.select(["bytes"]).cache(kept)[:]["bytes"].tolist()
+
+    assert lengths(5) == [5] * 3
+    assert any(kept.iterdir())
+    assert lengths(6) == [6] * 3

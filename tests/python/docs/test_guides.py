@@ -25,7 +25,7 @@ import meshfeed as mf
 from tests.python import ROOT
 
 FOLDER = ROOT / "docs/guides"
-SLOW = {"in_depth", "jax_page", "tokens", "tuning"}
+SLOW = {"in_depth", "jax_page", "tokens", "transforms", "tuning"}
 GUIDES = [
     pytest.param(name, marks=pytest.mark.deep) if name in SLOW else name
     for name in sorted(path.stem for path in FOLDER.glob("*.py"))

@@ -183,10 +183,29 @@ func (s *Shard) view(short []byte, size, at int64) {
 	s.Tail = append(s.Tail, v[:]...)
 }
 
+// AsBlob returns the shard as a blob, with a version if its archive has one.
+func (s *Shard) AsBlob() blob.Blob {
+	if _, versioned := s.Blob.(blob.Versioned); versioned {
+		return versionedShard{s}
+	}
+	return s
+}
+
+// versionedShard is a shard of an archive with a version.
+type versionedShard struct{ *Shard }
+
+// Version implements blob.Versioned.
+func (s versionedShard) Version() string { return s.Blob.(blob.Versioned).Version() }
+
 // ShardOf returns the shard that a file reads from, or nil.
 func ShardOf(content *resident.File) *Shard {
-	s, _ := content.Blob.(*Shard)
-	return s
+	switch s := content.Blob.(type) {
+	case *Shard:
+		return s
+	case versionedShard:
+		return s.Shard
+	}
+	return nil
 }
 
 // Open returns the contents of a file with the shard.
