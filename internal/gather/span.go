@@ -41,3 +41,6 @@ func (c Conversion) one(s Span, i int) error {
 	runtime.KeepAlive(s.Src)
 	return err
 }
+
+// Prefetch asks the processor to load the cache line of an address, which need not be legal.
+func Prefetch(at uintptr) { prefetch(at, 1) }

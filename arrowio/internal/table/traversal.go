@@ -9,6 +9,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
+	"github.com/meshfeed/meshfeed/internal/gather"
 )
 
 // run is a range of elements of a level that belong to one row and are not null. A
@@ -405,6 +406,7 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 			t.bytes[i] = none
 		case base != 0 || t.table.Store == nil:
 			t.bytes[i] = bytesAt(base+uintptr(position+from), length)
+			gather.Prefetch(base + uintptr(position+from))
 		default:
 			t.wanted = append(t.wanted, i)
 			t.pieces = append(t.pieces, resident.Span{File: int(t.table.file(r.batch)), Offset: position + from, Length: int(length)})
