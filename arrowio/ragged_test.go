@@ -381,6 +381,9 @@ func TestRaggedOffsets(t *testing.T) {
 		if status.CodeOf(err) != status.DataLoss || err.Error() != c.want {
 			t.Errorf("offsets %v: got  %v\nwant %s", c.offsets, err, c.want)
 		}
+		if err := source.Lengths(t.Context(), ds, 0, 0, make([]int64, 3)); err == nil || err.Error() != c.want {
+			t.Errorf("lengths of offsets %v: got  %v\nwant %s", c.offsets, err, c.want)
+		}
 		for record := range int64(3) {
 			if _, err := readRagged(ds, 0, []int64{record}); err == nil && record == c.record {
 				t.Errorf("offsets %v: record %d was read", c.offsets, record)

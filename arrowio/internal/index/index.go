@@ -86,6 +86,14 @@ func (x *Index) Locate(record int64) (batch int32, row int64) {
 	return x.Batch(at), record - x.first[at]
 }
 
+// Behind returns how many records follow a record in its batch. It is 0 for a record that is not in [0, Len).
+func (x *Index) Behind(record int64) int64 {
+	if record < 0 || record >= x.Len() {
+		return 0
+	}
+	return x.first[x.search(record)+1] - record - 1
+}
+
 // Entries returns the number of entries.
 func (x *Index) Entries() int { return len(x.first) - 1 }
 

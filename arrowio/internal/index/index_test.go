@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLocate compares Locate and Find with a loop over the rows of all batches.
+// TestLocate compares Locate, Behind and Find with a loop over the rows of all batches.
 func TestLocate(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for trial := range 300 {
@@ -39,11 +39,17 @@ func TestLocate(t *testing.T) {
 				if batch != int32(b) || at != row || x.Batch(int(entries[record])) != batch {
 					t.Fatalf("%v: record %d is row %d of batch %d instead of row %d of %d", rows, record, at, batch, row, b)
 				}
+				if got := x.Behind(record); got != n-row-1 {
+					t.Fatalf("%v: %d records are behind record %d, not %d", rows, got, record, n-row-1)
+				}
 				record++
 			}
 		}
 		if x.Len() != record {
 			t.Fatalf("%v: %d records instead of %d", rows, x.Len(), record)
+		}
+		if x.Behind(-1) != 0 || x.Behind(record) != 0 {
+			t.Fatalf("%v: records are behind those that do not exist", rows)
 		}
 	}
 }

@@ -67,28 +67,16 @@ func (t *traversal) innerLists(n int) {
 // ragged replaces the runs of lists of a ragged level by runs of their elements, and sets
 // the lengths of the lists.
 func (t *traversal) ragged(n int) error {
-	list := t.field.List(n)
-	buffer := list.Buffer()
-	if err := t.fetchData(n, buffer); err != nil {
+	if err := t.fetchData(n, t.field.List(n).Buffer()); err != nil {
 		return err
 	}
 	t.restart()
 	kept := t.runs[:0] // the runs with elements
 	for i := range t.runs {
-		r, data := &t.runs[i], []byte(nil)
-		if buffer.Bits > 0 {
-			data = t.bytes[i]
-		}
-		lengths := t.listsOf(n, r)
-		err := list.Lengths(data, lengths)
+		r := &t.runs[i]
+		first, count, err := t.readLists(n, r, t.dataOf(n, i), t.listsOf(n, r))
 		if err != nil {
 			return t.failed(r, n, err)
-		}
-		first, count, _ := list.Children(r.start, r.count, data) // they have any length
-		if !list.Direct() {
-			if length := t.length(n+1, r.batch); first > length-count {
-				return t.failed(r, n, fmt.Errorf("its list goes from element %d to %d of %d", first, first+count, length))
-			}
 		}
 		if count > 0 {
 			kept = append(kept, run{r.span, r.batch, first, count, t.elements[r.span]})
@@ -97,6 +85,30 @@ func (t *traversal) ragged(n int) error {
 	}
 	t.runs = kept
 	return nil
+}
+
+// dataOf returns the bytes of a run in the data buffer of level n, nil if the level has none.
+func (t *traversal) dataOf(n, run int) []byte {
+	if t.field.Levels[n].Buffer().Bits == 0 {
+		return nil
+	}
+	return t.bytes[run]
+}
+
+// readLists writes the lengths of the lists of a run in level n, and returns the elements of all of them.
+func (t *traversal) readLists(n int, r *run, data []byte, lengths []int64) (first, count int64, err error) {
+	list := t.field.List(n)
+	if err := list.Lengths(data, lengths); err != nil {
+		return 0, 0, err
+	}
+	first, count, _ = list.Children(r.start, r.count, data) // they have any length
+	if list.Direct() {
+		return first, count, nil
+	}
+	if length := t.length(n+1, r.batch); first > length-count {
+		return 0, 0, fmt.Errorf("its list goes from element %d to %d of %d", first, first+count, length)
+	}
+	return first, count, nil
 }
 
 // restart sets the elements of the rows to 0, to count the elements of the next level.
@@ -139,24 +151,86 @@ func (t *traversal) empty() {
 	}
 }
 
-// lengths writes the lengths of the rows of a ragged field.
-func (t *traversal) lengths(f *readField, spans []source.Span, located []located, out []int64) error {
-	t.start(f, spans, located)
-	for i := range spans {
-		if out[i] = -1; t.encoded && t.table.encoded(located[i].batch) {
-			t.order = append(t.order, inOrder(located[i].batch, i))
-		} else {
-			t.begin(int32(i))
-		}
-	}
-	first := func() error { return t.firstLengths(out) }
-	if err := first(); err != nil {
-		return err
-	}
-	return t.decodeEach(true, first)
+// adjoins reports whether the lengths of rows that follow each other are read together. The members of
+// structs, and texts without offsets, are read row by row.
+func (f *readField) adjoins() bool {
+	return f.field.Structs() == 0 && !(f.field.HasTexts() && len(f.field.Levels) == 1)
 }
 
-// firstLengths writes the lengths of the lists in level 0.
+// list sets the spans of a call of Lengths. A span stands for records that follow each other in a batch if
+// the field adjoins, else for one record.
+func (s *readState) list(f *readField, records []int64) {
+	s.spans, s.firsts = s.spans[:0], s.firsts[:0]
+	rest := int64(0) // the records of the batch that are behind the last one
+	for i, record := range records {
+		if rest > 0 && record == records[i-1]+1 {
+			rest--
+			continue
+		}
+		s.spans, s.firsts = append(s.spans, source.Span{Field: f.number, Record: record}), append(s.firsts, i)
+		if rest = 0; f.adjoins() {
+			rest = s.table.Index.Behind(record)
+		}
+	}
+	s.firsts = append(s.firsts, len(records))
+}
+
+// lengths writes the lengths of the rows of a ragged field, for the spans of list.
+func (t *traversal) lengths(f *readField, spans []source.Span, located []located, out []int64) error {
+	t.start(f, spans, located)
+	begin, read := t.begin, t.firstLengths
+	if f.adjoins() {
+		begin, read = t.beginAll, t.adjacentLengths
+	}
+	for i := range out {
+		out[i] = -1
+	}
+	for i := range spans {
+		if t.encoded && t.table.encoded(located[i].batch) {
+			t.order = append(t.order, inOrder(located[i].batch, i))
+		} else {
+			begin(int32(i))
+		}
+	}
+	if err := read(out); err != nil {
+		return err
+	}
+	return t.decodeEach(true, begin, func() error { return read(out) })
+}
+
+// beginAll adds the first run of all rows that a span stands for.
+func (t *traversal) beginAll(span int32) {
+	t.begin(span)
+	t.runs[len(t.runs)-1].count = int64(t.firsts[span+1] - t.firsts[span])
+}
+
+// adjacentLengths writes the lengths of the lists in level 0, where each list is a row.
+func (t *traversal) adjacentLengths(out []int64) error {
+	if len(t.runs) == 0 {
+		return nil
+	}
+	if err := t.enter(0); err != nil {
+		return err
+	}
+	buffer := t.field.List(0).Buffer()
+	if err := t.fetchData(0, buffer); err != nil {
+		return err
+	}
+	for i := range t.runs {
+		r, data := &t.runs[i], t.dataOf(0, i)
+		lengths := out[int64(t.firsts[r.span])+r.at:][:r.count]
+		_, _, err := t.readLists(0, r, data, lengths)
+		for k := int64(0); err != nil && k < r.count; k++ {
+			from, _ := buffer.Bytes(k, 1)
+			if _, _, err := t.readLists(0, &run{r.span, r.batch, r.start + k, 1, 0}, data[from:], lengths[k:k+1]); err != nil {
+				return t.table.damaged(t.number, r.batch, t.spans[r.span].Record+r.at+k, err)
+			}
+		}
+	}
+	return nil
+}
+
+// firstLengths writes the lengths of the lists in the level below structs, or of the texts there.
 func (t *traversal) firstLengths(out []int64) error {
 	if len(t.runs) == 0 {
 		return nil

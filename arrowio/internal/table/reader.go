@@ -78,6 +78,7 @@ type readState struct {
 	ctx       context.Context // ends with the context of the gather, or when the table is closed
 	located   []located       // where each span is
 	spans     []source.Span   // in a call of Lengths
+	firsts    []int           // in a call of Lengths: the first record of each span; then the number of records
 	ahead     []int32         // encoded record batches of a call of Ahead
 	leases    []*resident.Lease
 	scratch   arena[byte]
@@ -181,10 +182,7 @@ func (r *rowReader) Lengths(ctx context.Context, draw source.Draw, field int, re
 	defer stop()
 	for from := 0; from < len(records); from += r.lengthsAtOnce {
 		to := min(from+r.lengthsAtOnce, len(records))
-		s.spans = s.spans[:0]
-		for _, record := range records[from:to] {
-			s.spans = append(s.spans, source.Span{Field: field, Record: record})
-		}
+		s.list(f, records[from:to])
 		if err := s.locate(s.spans); err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (t *traversal) rows(f *readField, spans []source.Span, located []located) e
 	if err := t.descend(); err != nil {
 		return err
 	}
-	return t.decodeEach(false, t.descend)
+	return t.decodeEach(false, t.begin, t.descend)
 }
 
 // start prepares for the rows of some spans.
@@ -93,9 +93,9 @@ func (t *traversal) start(f *readField, spans []source.Span, located []located) 
 // inOrder returns the entry of a span in traversal.order.
 func inOrder(batch int32, span int) uint64 { return uint64(batch)<<32 | uint64(span) }
 
-// decodeEach decodes the batches of the ordered spans, and calls do for the rows of each. If
-// lists is true, it leaves out values.
-func (t *traversal) decodeEach(lists bool, do func() error) error {
+// decodeEach decodes the batches of the ordered spans, and calls do for the rows of each, which begin has
+// begun. If lists is true, it leaves out values.
+func (t *traversal) decodeEach(lists bool, begin func(span int32), do func() error) error {
 	if len(t.order) == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (t *traversal) decodeEach(lists bool, do func() error) error {
 		t.decoded, t.runs, t.begun = decoded, t.runs[:0], t.begun[:0]
 		t.held += decoded.Bytes
 		for ; from < len(t.order) && int32(t.order[from]>>32) == t.batches[i]; from++ {
-			t.begin(int32(t.order[from]))
+			begin(int32(t.order[from]))
 		}
 		err := do()
 		t.decoded, t.data.Bytes = nil, nil // so that the memory can be freed
