@@ -123,18 +123,37 @@ func New(ctx context.Context, documents int64, lengths Lengths, o Options) (*Pla
 	}
 	p := &Plan{options: o, documents: documents, lengths: lengths}
 	if o.Group == 0 {
-		p.options.Group = autoDocuments
+		if err := p.guess(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.count(ctx); err != nil {
 		return nil, err
 	}
-	if group := p.autoGroup(); o.Group == 0 && o.Method == BestFit && group > autoDocuments {
+	if guess, group := p.options.Group, p.autoGroup(p.report.Tokens, documents); o.Group == 0 && group != guess {
 		p.options.Group = group
-		if err := p.count(ctx); err != nil {
-			return nil, err
+		if documents > min(guess, group) { // else all documents are one group anyway
+			if err := p.count(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, p.finish(ctx)
+}
+
+// guess chooses the group by the first documents. If all documents need another one, New counts again.
+func (p *Plan) guess(ctx context.Context) error {
+	p.options.Group = autoDocuments
+	if p.options.Method == Split || p.documents <= autoDocuments {
+		return nil
+	}
+	var first Report
+	lengths, err := p.read(ctx, 0)
+	if err == nil {
+		err = first.add(&p.options, 0, lengths)
+	}
+	p.options.Group = p.autoGroup(first.Tokens, autoDocuments)
+	return err
 }
 
 func (o *Options) setDefaults() {
@@ -240,11 +259,15 @@ func (p *Plan) read(ctx context.Context, start int64) ([]int64, error) {
 	return lengths, p.lengths(ctx, start, lengths)
 }
 
-// autoGroup returns the number of documents that New puts into a group.
-func (p *Plan) autoGroup() int64 {
+// autoGroup returns the number of documents that New puts into a group, if some documents have these
+// tokens.
+func (p *Plan) autoGroup(tokens, documents int64) int64 {
 	group := int64(autoDocuments)
-	enough := autoRows * float64(p.options.Length) * float64(p.documents)
-	for group < autoMost && float64(group)*float64(p.report.Tokens) < enough {
+	if p.options.Method == Split {
+		return group
+	}
+	enough := autoRows * float64(p.options.Length) * float64(documents)
+	for group < autoMost && float64(group)*float64(tokens) < enough {
 		group *= 2
 	}
 	return group

@@ -363,6 +363,30 @@ func TestGroup(t *testing.T) {
 			t.Errorf("documents of about %v elements in rows of %d: %s, want %s", c.mean, c.length, got, c.want)
 		}
 	}
+	for name, changes := range map[string]func(i int) int64{
+		"short": func(int) int64 { return 20 }, "short first": func(i int) int64 { return 20 + int64(i/70_000)*2000 },
+		"long first": func(i int) int64 { return max(20, 2000-int64(i/70_000)*2000) },
+	} {
+		lengths, read := make([]int64, 300_000), 0
+		for i := range lengths {
+			lengths[i] = changes(i)
+		}
+		p, err := packing.New(t.Context(), int64(len(lengths)), func(_ context.Context, start int64, out []int64) error {
+			read += copy(out, lengths[start:])
+			return nil
+		}, packing.Options{Length: 2048})
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := p.Effective().Group
+		if again := plan(t, lengths, packing.Options{Length: 2048, Group: group}); again.Rows() != p.Rows() || again.Name() != p.Name() {
+			t.Errorf("%s: %d rows of %s, but %d of %s for that group", name, p.Rows(), p.Name(), again.Rows(), again.Name())
+		}
+		want := map[string]int64{"short": 262144, "short first": 65536, "long first": 65536}[name]
+		if most := len(lengths) + 65536; group != want || name == "short" && read > most {
+			t.Errorf("%s: groups of %d after %d lengths were read, want %d and at most %d", name, group, read, want, most)
+		}
+	}
 }
 
 // TestGolden: plans are frozen.
