@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -12,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view"
+	"github.com/meshfeed/meshfeed/core/view/mixture"
 )
 
 // TestFill replaces null rows, null lists and null elements. Their bytes in the
@@ -71,6 +73,42 @@ func TestNullOfATakenRecord(t *testing.T) {
 	e, ok := errors.AsType[*status.Error](err)
 	if !ok || e.Attr("record") != int64(5) || e.Attr("path") != path {
 		t.Errorf("%v, want an error of record 5 of %s", err, path)
+	}
+}
+
+// TestNullOfJoinedFiles names the file and the row of a null through views that join files: a concatenation, and a
+// mixture with several epochs of its datasets.
+func TestNullOfJoinedFiles(t *testing.T) {
+	field := arrow.Field{Name: "x", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}
+	whole1, broken := saveJSON(t, field, `[[1,2],[3,4],[5,6]]`), saveJSON(t, field, `[[1,2],[3,4],null]`)
+	open := func(paths ...string) source.Source {
+		ds := must(arrowio.OpenFiles(t.Context(), paths, arrowio.Options{}))
+		t.Cleanup(func() { ds.Close() })
+		return ds
+	}
+	mix := func(seed int64, sources ...source.Source) source.Source {
+		return must(view.Mix(sources, view.Mixing{Schedule: []mixture.Stage{{Weights: []float64{1, 1}}}, Shuffle: true, Seed: seed, Records: 40}))
+	}
+	for what, below := range map[string]source.Source{
+		"two files":       open(whole1, broken),
+		"a concatenation": must(view.Concat(open(whole1), must(view.Slice(open(broken), 1, 3)), open(whole1))),
+		"a mixture":       mix(3, open(whole1), open(broken)),
+		"both":            must(view.Slice(mix(4, must(view.Concat(open(whole1), open(whole1))), must(view.Concat(open(whole1), open(broken)))), 5, 35)),
+	} {
+		shaped := must(view.Reshape(below, "x", view.Shape{Dims: []int{2}}))
+		part := whole(0, shaped.Schema().Fields[0])
+		part.Fill = nil
+		g := must(shaped.Gatherer([]source.Part{part}))
+		records := make([]int64, shaped.Len())
+		for i := range records {
+			records[i] = int64(i)
+		}
+		err := g.Gather(t.Context(), source.Draw{Epoch: 2}, records, []source.Job{{Rows: [2]int{0, len(records)}, Dst: make([]byte, 8*len(records))}})
+		e, ok := errors.AsType[*status.Error](err)
+		if !ok || e.Attr("path") != broken || !strings.HasPrefix(e.Msg, broken+": row 2: ") {
+			t.Errorf("%s: %v, want an error of row 2 of %s", what, err, broken)
+		}
+		_ = g.Close()
 	}
 }
 

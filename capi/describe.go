@@ -7,12 +7,14 @@ import "C"
 
 import (
 	"context"
+	"errors"
 
 	"github.com/meshfeed/meshfeed/core/dtype"
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sharding"
 	"github.com/meshfeed/meshfeed/core/source"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // loaderInfo is the result of mf_loader_info.
@@ -26,6 +28,7 @@ type loaderInfo struct {
 	Arrays        []arrayInfo `json:"arrays"`
 	Combinable    int         `json:"combinable"`
 	Windows       *windowInfo `json:"windows,omitempty"`
+	Bad           string      `json:"bad,omitempty"`
 }
 
 // windowInfo describes an order with windows, with the keys of a measurements document.
@@ -81,6 +84,9 @@ func describe(l *loader.Loader, memory *pool) loaderInfo {
 	if q := l.Windows(); q.Blocks > 0 {
 		w := windowInfo(q)
 		info.Windows = &w
+	}
+	if bad, ok := errors.AsType[*status.Error](l.Stats().FirstBad); ok {
+		info.Bad = bad.Msg
 	}
 	return info
 }

@@ -127,7 +127,7 @@ void* mfi_slot_data(mfi_slot* slot);
 
 /* The step of a batch. The fields are as in mf_batch. */
 typedef struct mfi_step {
-  int64_t epoch, step, position, rows, next_epoch, next_position;
+  int64_t epoch, step, position, rows, next_epoch, next_position, bad;
 } mfi_step;
 
 /* Records which batch the slot holds. state is a text of at most 256 bytes. */

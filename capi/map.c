@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* A call of a function. The rows are its first member, so both have one address. */
 typedef struct call {
@@ -131,7 +132,12 @@ mf_map_rows* mf_map_queue_next(mf_map_queue* q) {
     pthread_cond_destroy(&q->done);
     free(q);
   }
-  return c ? &c->rows : NULL;
+  if (!c)
+    return NULL;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  c->rows.taken_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+  return &c->rows;
 }
 
 void mf_map_queue_done(mf_map_queue* q, mf_map_rows* rows, mf_status code, const char* message,

@@ -288,6 +288,7 @@ void mfi_slot_describe(mfi_slot* slot, mfi_step step, const char* state, size_t 
   head->rows = step.rows;
   head->next_epoch = step.next_epoch;
   head->next_position = step.next_position;
+  head->bad = step.bad;
   head->state_size = (int64_t)(n_state < STATE ? n_state : STATE);
   memcpy(slot->state, state, (size_t)head->state_size);
   slot->state[head->state_size] = 0;

@@ -166,7 +166,7 @@ func (m *memory) describe(step batch.Step, after loader.State) {
 	state := after.JSON()
 	C.mfi_slot_describe(m.slot, C.mfi_step{
 		epoch: C.int64_t(step.Epoch), step: C.int64_t(step.Index), position: C.int64_t(step.Position), rows: C.int64_t(step.Valid),
-		next_epoch: C.int64_t(step.After.Epoch), next_position: C.int64_t(step.After.Position),
+		next_epoch: C.int64_t(step.After.Epoch), next_position: C.int64_t(step.After.Position), bad: C.int64_t(step.Bad),
 	}, (*C.char)(unsafe.Pointer(unsafe.SliceData(state))), C.size_t(len(state)))
 }
 

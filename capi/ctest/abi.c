@@ -75,6 +75,7 @@ int main(void) {
   FIELD(mf_batch, state_size);
   FIELD(mf_batch, live);
   FIELD(mf_batch, idle);
+  FIELD(mf_batch, bad);
   STRUCT(mf_tensor);
   FIELD(mf_tensor, struct_size);
   FIELD(mf_tensor, array);
@@ -111,6 +112,7 @@ int main(void) {
   FIELD(mf_stats, decoding_ns);
   FIELD(mf_stats, delayed_ns);
   FIELD(mf_stats, map_ns);
+  FIELD(mf_stats, bad);
   STRUCT(mf_map_column);
   FIELD(mf_map_column, data);
   FIELD(mf_map_column, size);
@@ -123,6 +125,7 @@ int main(void) {
   FIELD(mf_map_rows, keys);
   FIELD(mf_map_rows, given);
   FIELD(mf_map_rows, out);
+  FIELD(mf_map_rows, taken_ns);
   STRUCT(mf_map);
   FIELD(mf_map, struct_size);
   FIELD(mf_map, reserved);

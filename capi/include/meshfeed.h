@@ -512,18 +512,23 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
               booleans. A null row stays null. A row of another size is MF_INVALID_ARGUMENT of
               the batch that needs it.
      decode_image  field, size: [height, width], resize?: "area", crop?: "center" or "random",
-              flip?: "none" or "random", color?: "rgb" or "gray"
+              flip?: "none" or "random", color?: "rgb" or "gray", bad?: "error" or "zero"
               Images of uint8 with the shape [height, width, channels]. The rows below are the bytes of
               JPEG and PNG files. Random crops and flips follow from the key of the record. A
-              null row stays null. A damaged image is MF_DATA_LOSS of the batch that needs it.
+              null row stays null. A damaged image is MF_DATA_LOSS of the batch that needs it. With the
+              bad value "zero" it is zeros, and counts in mf_batch and mf_stats.
      map      out: [{name, dtype, shape?, ragged?, kind?: "string" or "binary"}], fields?: [name],
-              keys?, name?, key?, workers?; values: one const mf_map*
+              keys?, name?, key?, workers?, bad?: "error" or "zero"; values: one const mf_map*
               Fields that a function of the program computes from `fields`, or from all fields, of
               each record: see mf_map. They take the places of fields with their names, or follow; the
               others stay. `ragged` fields have rows of any length. `keys` gives the function a key
               for each record. `name` names the function in errors. `key` names what it does, and
               changes with it: it stands in the fingerprint, and without it no rows can be kept.
               `workers` calls run at a time; 0, the default, stands for the number of processors.
+              A record that the function fails for is an error of the batch. With "zero" its rows are
+              zeros, or empty, and count in mf_batch and mf_stats, unless the code says that the
+              record is not the reason: MF_IO, MF_RESOURCE_EXHAUSTED, MF_INVALID_STATE,
+              MF_CANCELLED, MF_FORKED and MF_INTERNAL.
      cache    folder?, cache_bytes?
               The same records, with rows that are computed once, in runs of about 8 MiB with all
               fields, and kept in `folder` for all processes. "auto", the default, is
@@ -562,6 +567,7 @@ typedef struct mf_map_rows {
                              call. A function that needs it for longer moves the struct, and sets
                              given->release to NULL */
   mf_map_column* out;       /* n_out columns, in the order of the document */
+  int64_t taken_ns;         /* when mf_map_queue_next took them, by CLOCK_MONOTONIC; else 0 */
 } mf_map_rows;
 
 /* Computes rows. The library calls it from threads of its own, several calls at a time, each for other
@@ -712,6 +718,8 @@ typedef struct mf_batch {
   int64_t live;       /* batches of the loader and its passes that are delivered and not released,
                          including this one */
   int64_t idle;       /* pieces of their memory that wait for reuse */
+  int64_t bad;        /* records with rows of zeros, because this process cannot compute them: see
+                         "bad" of mf_dataset_view. A record counts once */
 } mf_batch;
 
 /* Delivers the next batch. Each batch goes to one caller. MF_END means that the pass
@@ -783,9 +791,10 @@ typedef struct mf_stats {
                                     other loaders */
   int64_t delayed_ns;            /* time that threads which decompress waited for a processor */
   int64_t map_ns;                /* the part of gather_ns in which it waited for functions of maps */
+  int64_t bad;                   /* records of the delivered batches with rows of zeros, as in mf_batch */
 } mf_stats;
 
-#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 

@@ -18,6 +18,7 @@ type Step struct {
 	Index  int64  // within the epoch: Position divided by the batch size, rounded down
 	Valid  int64  // rows of the global batch that are records; the rest is padding
 	After  Cursor // position of the next batch; a state saved after this batch contains it
+	Bad    int64  // records with rows of zeros, because this process cannot compute them; each counts once
 }
 
 // Batch is one step's blocks. It has one owner at a time: the caller that got it

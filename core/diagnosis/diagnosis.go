@@ -42,6 +42,9 @@ type Measurements struct {
 	Decoding, Delayed time.Duration
 	Processors        int
 
+	Locked bool  // functions of views in Python have waited for the interpreter's lock
+	Bad    int64 // records with rows of zeros, because they cannot be computed
+
 	Rows, Bytes int64 // rows and bytes of this process's blocks
 	Gathered    int64 // bytes; more than Bytes if whole batches are gathered
 

@@ -20,6 +20,15 @@ var doing = map[Bound]string{
 }
 
 func (l *loop) sentences(v verdict) []string {
+	sentences := l.explain(v)
+	if l.Bad > 0 {
+		sentences = append(sentences, wording.Count(l.Bad, "record has rows", "records have rows")+" of zeros, because they cannot be computed.")
+	}
+	return sentences
+}
+
+// explain says what bounds the loop, and what to do.
+func (l *loop) explain(v verdict) []string {
 	if v.bound == Unknown {
 		last := "Ask again later."
 		if l.Batches == 0 {

@@ -403,6 +403,8 @@ func (l *loop) faster(bound Bound) remedy {
 	switch {
 	case bound == Decode:
 		return remedy{action: WriteUncompressed, advice: "Write the files without compression: meshfeed convert FILE… FOLDER."}
+	case bound == Map && l.Locked:
+		return remedy{action: QuickenMap, advice: "The Python functions of the views wait for each other: they hold the interpreter's lock most of the time. Call large NumPy operations, image decoders or encode_batch of tokenizers for many rows at once, which release it; or compute the rows once, by ds.map(fn, key=…).cache() or python -m meshfeed convert --map; or use free-threaded Python."}
 	case bound == Map:
 		return remedy{action: QuickenMap, advice: "Make the functions of the views faster, or keep their rows. In Python, functions run beside each other only in code that releases the interpreter's lock, such as large NumPy operations, image decoders and encode_batch of tokenizers: call these for many rows at once. A function without keys needs to run once: ds.map(fn, key=…).cache(). Images are decoded sooner if the files have fewer pixels."}
 	case bound == Storage:

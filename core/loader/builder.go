@@ -41,7 +41,7 @@ func (b *builder) build(ctx context.Context, c batch.Cursor) (r result) {
 	began := time.Now()
 	step := b.grid.stepAt(c)
 	err := guard.Call("loader", func() (err error) {
-		r.batch, r.evidence, err = b.buildAt(ctx, step)
+		r.batch, r.evidence, r.firstBad, err = b.buildAt(ctx, step)
 		return err
 	})
 	if err != nil {
@@ -66,19 +66,19 @@ func (b *builder) lookAhead() {
 	b.announcing = time.Since(began)
 }
 
-func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Evidence, err error) {
+func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Batch, evidence certificate.Evidence, firstBad, err error) {
 	if err := b.aheadErr; err != nil {
 		b.aheadErr = nil
-		return nil, evidence, err
+		return nil, evidence, nil, err
 	}
 	if err := b.checkLimit(); err != nil {
-		return nil, evidence, err
+		return nil, evidence, nil, err
 	}
 	b.after = step.After
 	records := b.window.at(step.Cursor)
 	memory, err := b.alloc.Alloc(b.plan.blocks)
 	if err != nil {
-		return nil, evidence, err
+		return nil, evidence, nil, err
 	}
 	defer func() {
 		if built == nil { // an error or a panic
@@ -86,10 +86,11 @@ func (b *builder) buildAt(ctx context.Context, step batch.Step) (built *batch.Ba
 		}
 	}()
 	if err := b.fill(ctx, memory, records, step); err != nil {
-		return nil, evidence, err
+		return nil, evidence, nil, err
 	}
+	step.Bad, firstBad = b.bad()
 	evidence = b.plan.evidence(records, b.computedRecords, step)
-	return batch.New(b.plan.blocks, memory, step, b.count), evidence, nil
+	return batch.New(b.plan.blocks, memory, step, b.count), evidence, firstBad, nil
 }
 
 // fill writes all blocks of a batch.

@@ -70,6 +70,7 @@ type result struct {
 	evidence      certificate.Evidence
 	gather, build time.Duration
 	waits         source.Waits // parts of gather
+	firstBad      error        // of the first bad record, or nil
 	err           error
 }
 

@@ -39,6 +39,11 @@ type Stats struct {
 	ConsumerWait time.Duration // callers waited for a batch
 	ProducerWait time.Duration // enough batches were ready, and none was built
 
+	// Bad counts records with rows of zeros, because a view with Zero set cannot compute them. A record
+	// counts once in each batch, and in each process that needs it. FirstBad is the error of the first one.
+	Bad      int64
+	FirstBad error
+
 	Queued      int64 // ready batches
 	LiveBatches int64 // built and not released, the queued ones included
 	LiveBytes   int64
@@ -53,7 +58,7 @@ func (l *Loader) Stats() (s Stats) {
 			Epoch: p.cursor.Epoch, Step: p.cursor.Position / l.grid.batch, Position: p.cursor.Position,
 			Batches: c.batches, Rows: c.rows, Bytes: c.bytes, GatheredBytes: c.loaded,
 			Build: c.build, Gather: c.gather, Storage: c.waits.Storage, Decode: c.waits.Decode, Map: c.waits.Map, ConsumerWait: c.wait, ProducerWait: c.stall,
-			Queued: int64(len(p.ready)),
+			Bad: c.bad, FirstBad: c.firstBad, Queued: int64(len(p.ready)),
 		}
 	})
 	s.Decoding = source.DecodingOf(l.src)
@@ -109,6 +114,8 @@ func (l *Loader) Combinable() (n int) {
 // counts holds the sums behind Stats.
 type counts struct {
 	batches, rows, bytes, loaded int64
+	bad                          int64
+	firstBad                     error
 	build, gather                time.Duration
 	waits                        source.Waits  // parts of gather
 	wait, stall                  time.Duration // ConsumerWait and ProducerWait
@@ -118,6 +125,10 @@ type counts struct {
 // deliver counts a batch, and its valid rows.
 func (c *counts) deliver(p *plan, r result, valid int64) {
 	c.batches++
+	c.bad += r.batch.Step().Bad
+	if c.firstBad == nil {
+		c.firstBad = r.firstBad
+	}
 	c.rows += p.all.below(valid)
 	c.bytes += p.bytes
 	c.loaded += p.loaded

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"math"
 
 	"github.com/meshfeed/meshfeed/core/batch"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -16,6 +17,7 @@ type worker struct {
 
 	times source.Times
 	waits source.Waits // of the current batch
+	bad   source.Bad   // of the current batch
 }
 
 // workers divides the rows of a step into equal parts for n workers. A row is
@@ -83,8 +85,28 @@ func (b *builder) gather(ctx context.Context, memory batch.Memory, draw source.D
 // gather does the jobs of a worker, and measures its waits.
 func (w *worker) gather(ctx context.Context, g source.Gatherer, draw source.Draw, records []int64) error {
 	err := g.Gather(source.WithTimes(ctx, &w.times), draw, records[w.rows[0]:w.rows[1]], w.jobs)
-	w.waits = w.times.Take()
+	w.waits, w.bad = w.times.Take(), w.times.TakeBad()
 	return err
+}
+
+// bad returns the number of bad records of the batch, each once, and the error of the first one.
+func (b *builder) bad() (n int64, first error) {
+	var all source.Bad
+	for i := range b.workers {
+		for record, err := range b.workers[i].bad {
+			if all == nil {
+				all = make(source.Bad)
+			}
+			all[record] = err
+		}
+	}
+	lowest := int64(math.MaxInt64)
+	for r, err := range all {
+		if r.Record < lowest {
+			lowest, first = r.Record, err
+		}
+	}
+	return int64(len(all)), first
 }
 
 // waits returns the waits of the worker that waited longest, because the others finished

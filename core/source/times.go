@@ -2,13 +2,28 @@ package source
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Times sums where the time of a gather goes, beside the copying of rows. The zero value
-// is ready for use, and all methods of a nil Times do nothing.
-type Times struct{ storage, decode, maps atomic.Int64 }
+// Times sums where the time of a gather goes, beside the copying of rows, and lists the records that
+// cannot be computed. The zero value is ready for use, and all methods of a nil Times do nothing.
+type Times struct {
+	storage, decode, maps atomic.Int64
+
+	mu  sync.Mutex
+	bad Bad
+}
+
+// Bad has the errors of records with rows that cannot be computed, and are zeros.
+type Bad map[BadRecord]error
+
+// BadRecord is a record of a view.
+type BadRecord struct {
+	View   any
+	Record int64
+}
 
 type timesKey struct{}
 
@@ -49,6 +64,29 @@ func (t *Times) AddMap(d time.Duration) {
 	if t != nil {
 		t.maps.Add(int64(d))
 	}
+}
+
+// AddBad adds a record with rows that cannot be computed. Only its first error counts.
+func (t *Times) AddBad(r BadRecord, err error) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bad == nil {
+		t.bad = make(Bad)
+	}
+	if t.bad[r] == nil {
+		t.bad[r] = err
+	}
+}
+
+// TakeBad returns the bad records since the last call, or nil.
+func (t *Times) TakeBad() (bad Bad) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	bad, t.bad = t.bad, nil
+	return bad
 }
 
 // Take returns the sums, and begins new ones.

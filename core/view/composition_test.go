@@ -374,12 +374,14 @@ func (c *composer) reshape(src source.Source, m model) (source.Source, model) {
 // decodeImage adds a field of images of one color, and decodes it.
 func (c *composer) decodeImage(src source.Source, m model) (source.Source, model) {
 	f := source.Field{Name: fmt.Sprintf("i%d", len(c.trace)), Type: dtype.Uint8, Ragged: 1, Logical: "binary"}
-	o := raster.Options{Height: 1 + c.r.IntN(3), Width: 1 + c.r.IntN(3), Gray: c.r.IntN(2) == 0}
+	o := raster.Options{Height: 1 + c.r.IntN(3), Width: 1 + c.r.IntN(3), Gray: c.r.IntN(2) == 0, Zero: c.r.IntN(2) == 0}
 	file, pixel := encoded(c, byte(c.r.Uint32()))
 	f.Nullable = c.r.IntN(2) == 0
 	cell := bytes.Repeat([]byte{pixel}, o.Height*o.Width*o.Channels())
 	if f.Nullable {
 		file, cell = nil, make([]byte, len(cell))
+	} else if o.Zero {
+		file, cell = file[:len(file)/2], make([]byte, len(cell))
 	}
 	src = c.must(view.Constants(src, []int64{src.Len()}, view.Constant{Field: f, Rows: [][]byte{file}}))
 	out := model{fields: append(slices.Clone(m.fields), f)}
@@ -404,7 +406,12 @@ func (c *composer) mapped(src source.Source, m model) (source.Source, model) {
 	if len(in) == 0 {
 		return src, m
 	}
+	zero := c.r.IntN(2) == 0
+	fails := func(rows [][]byte) bool { return zero && len(rows[0]) > 0 && rows[0][0]%3 == 0 }
 	sum := func(rows [][]byte) (number, list []byte) {
+		if fails(rows) {
+			return make([]byte, 8), []byte{}
+		}
 		for i, row := range rows {
 			for _, b := range row {
 				list = append(list, b^byte(i))
@@ -420,18 +427,21 @@ func (c *composer) mapped(src source.Source, m model) (source.Source, model) {
 		at = c.r.IntN(len(m.fields))
 		number.Name = m.fields[at].Name
 	}
-	o := view.Mapping{Fields: names, Out: []source.Field{list, number}, Name: number.Name, Key: "sum", Workers: 1 + c.r.IntN(3)}
+	o := view.Mapping{Fields: names, Out: []source.Field{list, number}, Name: number.Name, Key: "sum", Workers: 1 + c.r.IntN(3), Zero: zero}
 	o.Func = func(_ context.Context, rows *view.Rows) error {
 		for i := range rows.Records {
 			var cells [][]byte
 			for k := range rows.In {
 				cells = append(cells, rows.In[k][i].Row)
 			}
+			if fails(cells) {
+				return fmt.Errorf("a multiple of 3")
+			}
 			rows.Out[1][i], rows.Out[0][i] = sum(cells)
 		}
 		return nil
 	}
-	c.note("map(%v, %s)", names, number.Name)
+	c.note("map(%v, %s, %t)", names, number.Name, zero)
 	out := model{fields: append(slices.Clone(m.fields), list)}
 	if at < len(m.fields) {
 		out.fields[at] = number

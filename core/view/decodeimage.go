@@ -20,8 +20,8 @@ import (
 // A random crop or flip depends on the key of the record, sampler.RecordKey, of the draw and the
 // number of the record in this view. So it differs from epoch to epoch, and is equal on every mesh.
 //
-// An image that cannot be decoded is an error of the gather that needs it. DecodeImage itself reads no
-// row.
+// An image that cannot be decoded is an error of the gather that needs it, or zeros with Options.Zero, as
+// in [Mapping]. DecodeImage itself reads no row.
 func DecodeImage(src source.Source, field string, o raster.Options) (source.Source, error) {
 	if err := source.Given("view", src); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func DecodeImage(src source.Source, field string, o raster.Options) (source.Sour
 	}
 	v := &decodeImage{base: newBase("decoding of images", src), number: number, options: o}
 	v.identify, v.records, v.origins = v.hash, src.Len(), allOf(src)
-	v.origins[number].compute = v.decode
+	v.origins[number].compute, v.origins[number].zero = v.decode, o.Zero
 	v.schema = source.Schema{Fields: slices.Clone(schema.Fields), Skipped: schema.Skipped}
 	to := &v.schema.Fields[number]
 	to.Shape, to.Ragged, to.Logical = []int{o.Height, o.Width, o.Channels()}, 0, ""
@@ -59,6 +59,9 @@ type decodeImage struct {
 func (v *decodeImage) hash(_ context.Context, below []source.Fingerprint) (source.Fingerprint, error) {
 	h := hashOf("decode_image", below...)
 	fmt.Fprintf(h, "%d %s\n", v.number, v.options)
+	if v.options.Zero {
+		fmt.Fprintln(h, "zero")
+	}
 	return fingerprint(h), nil
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/core/sampler"
@@ -146,7 +147,13 @@ func (r *endlessReader) Read(ctx context.Context, draw source.Draw, spans []sour
 		for i, record := range list {
 			some[i].Record = record
 		}
-		runs = append(runs, func(use func() error) error { return r.below.Read(ctx, draw, some, use) })
+		numbers := slices.Clone(records[from : from+len(list)])
+		runs = append(runs, func(use func() error) error {
+			return named(func(use func() error) error { return r.below.Read(ctx, draw, some, use) }, use, func(j int64) (int64, bool) {
+				i := slices.Index(numbers, j)
+				return some[max(i, 0)].Record, i >= 0
+			})
+		})
 		return nil
 	})
 	if err != nil {

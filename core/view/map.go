@@ -28,6 +28,11 @@ type Mapping struct {
 	// record depends on its row and its key alone. Func returns soon after the context has ended.
 	Func func(ctx context.Context, rows *Rows) error
 
+	// Zero makes the rows of Out zeros, or empty if they are ragged, in place of an error of Func for a
+	// record. Then errors that do not follow from the record alone are still errors: Cancelled, IO,
+	// ResourceExhausted, InvalidState, Forked and Internal. The Stats of a loader count such records.
+	Zero bool
+
 	// Keys gives each record a key for random choices. See Keys of [Rows].
 	Keys bool
 
@@ -178,6 +183,9 @@ func (v *mapped) hash(ctx context.Context, below []source.Fingerprint) (f source
 		fmt.Fprintf(h, "name %q\n", m.Name)
 	}
 	fmt.Fprintf(h, "keys %t\n", m.Keys)
+	if m.Zero {
+		fmt.Fprintln(h, "zero")
+	}
 	for _, f := range v.out {
 		fmt.Fprintf(h, "%q %q %v %v %d %q\n", f.Name, f.TypeString(), f.Type, f.Shape, f.Ragged, f.Names)
 	}

@@ -182,7 +182,7 @@ func TestMapInEveryEpoch(t *testing.T) {
 func TestMapErrors(t *testing.T) {
 	bad := errors.New("cannot decode")
 	f := source.Field{Name: "x", Type: dtype.Float32}
-	failing := func(fail func(r int64, n int) error) view.Mapping {
+	breaks := func(fail func(r int64, n int) error) view.Mapping {
 		return view.Mapping{Name: "f", Out: []source.Field{f}, Workers: 1, Func: func(_ context.Context, rows *view.Rows) error {
 			for _, r := range rows.Records {
 				if err := fail(r, len(rows.Records)); err != nil {
@@ -198,25 +198,25 @@ func TestMapErrors(t *testing.T) {
 		code status.Code
 		m    view.Mapping
 	}{
-		{"view: record 7: the function f failed: cannot decode", status.InvalidArgument, failing(func(r int64, _ int) error {
+		{"view: record 7: the function f failed: cannot decode", status.InvalidArgument, breaks(func(r int64, _ int) error {
 			if r == 7 {
 				return bad
 			}
 			return nil
 		})},
-		{"view: record 3: the function f failed: view: no", status.DataLoss, failing(func(r int64, _ int) error {
+		{"view: record 3: the function f failed: view: no", status.DataLoss, breaks(func(r int64, _ int) error {
 			if r == 3 {
 				return status.New(status.DataLoss, "view", "no")
 			}
 			return nil
 		})},
-		{"fails for records 0 to 9 together, and for none of them alone: cannot decode", status.InvalidArgument, failing(func(_ int64, n int) error {
+		{"fails for records 0 to 9 together, and for none of them alone: cannot decode", status.InvalidArgument, breaks(func(_ int64, n int) error {
 			if n > 1 {
 				return bad
 			}
 			return nil
 		})},
-		{"record 2: the function f failed: ", status.Internal, failing(func(r int64, _ int) error {
+		{"record 2: the function f failed: ", status.Internal, breaks(func(r int64, _ int) error {
 			if r == 2 {
 				panic("oh")
 			}
@@ -304,6 +304,7 @@ func TestMapFingerprints(t *testing.T) {
 		func(m *view.Mapping) { m.Key = "mixing" },
 		func(m *view.Mapping) { m.Key = "mixing.2" },
 		func(m *view.Mapping) { m.Keys = false },
+		func(m *view.Mapping) { m.Zero = true },
 		func(m *view.Mapping) { m.Fields = []string{"label", "image", "tokens"} },
 		func(m *view.Mapping) { m.Out[1].Name = "pair" },
 		func(m *view.Mapping) { m.Out[1].Type = dtype.Uint32 },
@@ -352,6 +353,90 @@ func TestMapEnds(t *testing.T) {
 	}
 	if err := <-done; err == nil {
 		t.Error("a gather succeeded after Close")
+	}
+}
+
+// failing returns a map that fails for records of which the first byte of the label is odd.
+func failing(code status.Code) view.Mapping {
+	m := mixing(2)
+	inner := m.Func
+	m.Func = func(ctx context.Context, rows *view.Rows) error {
+		for i := range rows.Records {
+			if rows.In[1][i].Row[0]&1 == 1 {
+				return status.New(code, "test", "odd")
+			}
+		}
+		return inner(ctx, rows)
+	}
+	m.Zero = true
+	return m
+}
+
+// TestMapZero: the rows of records that the function fails for are zeros, and empty if they are ragged.
+func TestMapZero(t *testing.T) {
+	src := mappable(50)
+	odd := func(record int64) bool { return synthetic.Row(src.Schema().Fields[1], record)[0]&1 == 1 }
+	sourcetest.Suite{
+		Open: func(*testing.T) source.Source { return must(view.Map(src, failing(status.DataLoss))) }, Draw: draw,
+		Row: func(field int, record int64) []byte {
+			switch {
+			case field > 0:
+				return synthetic.Row(src.Schema().Fields[field], record)
+			case odd(record):
+				return make([]byte, 8)
+			}
+			return expectMixed(src, draw, record)[0]
+		},
+		Ragged: func(s *source.Span) {
+			switch s.Row = synthetic.Row(src.Schema().Fields[min(s.Field, 2)], s.Record); {
+			case s.Field == 3 && odd(s.Record):
+				s.Row = []byte{}
+			case s.Field == 3:
+				s.Row = expectMixed(src, draw, s.Record)[1]
+			}
+		},
+	}.Run(t)
+	want := int64(0)
+	for r := range src.Len() {
+		if odd(r) {
+			want++
+		}
+	}
+	for _, processes := range []int{1, 2, 4} {
+		lay := need(layout.New(&layout.Document{
+			Mesh:   layout.MeshSpec{Axes: []mesh.Axis{{Name: "data", Size: 4}}, Processes: processes},
+			Arrays: []layout.ArraySpec{{Name: "image", RowShape: []int{4, 2}, Type: dtype.Uint8, Spec: sharding.PartitionSpec{{"data"}}}},
+			Batch:  &layout.BatchSpec{Size: []int{8}, Remainder: "pad"},
+		}))
+		bad, steps := int64(0), int64(0)
+		for p := range processes {
+			l := need(loader.New(must(view.Select(must(view.Map(src, failing(status.DataLoss))), "image")), loader.Options{Layout: lay, Process: p, Shuffle: true, Epochs: 1}))
+			for {
+				b, err := l.Next(t.Context())
+				if errors.Is(err, status.ErrEnd) {
+					break
+				}
+				steps += need(b, err).Step().Bad
+				b.Release()
+			}
+			if s := l.Stats(); s.Bad > 0 && !strings.Contains(fmt.Sprint(s.FirstBad), "the function mixing failed: test: odd") {
+				t.Errorf("the first bad record: %v", s.FirstBad)
+			}
+			bad += l.Stats().Bad
+			_ = l.Close()
+		}
+		if bad != want || steps != want {
+			t.Errorf("%d processes counted %d bad records, and %d in batches, want %d", processes, bad, steps, want)
+		}
+	}
+	for _, code := range []status.Code{status.Cancelled, status.IO, status.ResourceExhausted, status.InvalidState, status.Internal} {
+		v := must(view.Map(src, failing(code)))
+		g := need(v.Gatherer([]source.Part{v.Schema().Whole(0)}))
+		err := g.Gather(t.Context(), draw, []int64{0, 1, 2, 3, 4, 5, 6, 7}, []source.Job{{Rows: [2]int{0, 8}, Dst: make([]byte, 64)}})
+		if status.CodeOf(err) != code {
+			t.Errorf("code %v: %v", code, err)
+		}
+		_ = g.Close()
 	}
 }
 

@@ -105,6 +105,13 @@ func (r *mapReader) Read(ctx context.Context, draw source.Draw, spans []source.S
 				return err
 			}
 			defer free()
+			for _, b := range rows.bad {
+				var in []source.Span
+				for k := range v.fields {
+					in = append(in, rows.In[k][b.index])
+				}
+				r.bad(ctx, draw, rows.Records[b.index], in, b.err)
+			}
 			s.set(v, spans, rows)
 			return use()
 		})

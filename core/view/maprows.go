@@ -34,6 +34,21 @@ type Rows struct {
 
 	// Free, if the function sets it, is called when the rows of Out are no longer used.
 	Free func()
+
+	bad []badRow
+}
+
+// badRow is the error of a record with rows of zeros.
+type badRow struct {
+	index int // in Records
+	err   error
+}
+
+// free calls Free.
+func (r *Rows) free() {
+	if r.Free != nil {
+		r.Free()
+	}
 }
 
 // Fixed returns memory for all rows of a fixed field in Out, one after the other, and sets the rows to it.
@@ -94,9 +109,7 @@ func (v *mapped) compute(ctx context.Context, rows *Rows) (free func(), err erro
 	}
 	free = func() {
 		for _, c := range calls {
-			if c.Free != nil {
-				c.Free()
-			}
+			c.free()
 		}
 	}
 	if len(calls) == 1 {
@@ -105,6 +118,11 @@ func (v *mapped) compute(ctx context.Context, rows *Rows) (free func(), err erro
 		// Parallel would return when its context ends, while calls still use the rows.
 		err = guard.Parallel(context.WithoutCancel(ctx), "view", len(calls), v.options.Workers, func(i int) error { return v.apply(ctx, calls[i]) })
 	}
+	for i, c := range calls {
+		for _, b := range c.bad {
+			rows.bad = append(rows.bad, badRow{i*each + b.index, b.err})
+		}
+	}
 	if err != nil {
 		free()
 	}
@@ -112,7 +130,7 @@ func (v *mapped) compute(ctx context.Context, rows *Rows) (free func(), err erro
 }
 
 // apply calls the function for some rows. After an error it calls it for each row alone, so that the
-// error names the record.
+// error names the record, or so that the other rows are computed.
 func (v *mapped) apply(ctx context.Context, rows *Rows) error {
 	err := v.run(ctx, rows)
 	if err == nil || ctx.Err() != nil {
@@ -120,24 +138,57 @@ func (v *mapped) apply(ctx context.Context, rows *Rows) error {
 	}
 	records := rows.Records
 	if len(records) == 1 {
-		return v.failure(records[0], err)
+		return v.failed(rows, 0, err)
+	}
+	var done []*Rows
+	rows.Free = func() {
+		for _, one := range done {
+			one.free()
+		}
 	}
 	for i := range records {
 		one := rows.some(i, i+1)
 		alone := v.run(ctx, one)
-		if one.Free != nil {
-			one.Free()
-		}
+		done = append(done, one)
 		if ended := ctx.Err(); ended != nil {
 			return status.Ended("view", "the call", ended)
 		}
 		if alone != nil {
-			return v.failure(records[i], alone)
+			if err := v.failed(rows, i, alone); err != nil {
+				return err
+			}
 		}
+	}
+	if rows.bad != nil {
+		return nil
 	}
 	return status.Errorf(status.InvalidArgument, "view", "the function %s fails for records %d to %d together, and for none of them alone: %w",
 		v.name(), records[0], records[len(records)-1], err).
 		WithHint("the result for a row must depend on that row alone, and not on the rows that come with it")
+}
+
+// failed sets the row i of each field to zeros, or returns the error of the function.
+func (v *mapped) failed(rows *Rows, i int, err error) error {
+	if err = v.failure(rows.Records[i], err); !v.options.Zero || !badData(err) {
+		return err
+	}
+	for k, f := range v.out {
+		rows.Out[k][i] = []byte{}
+		if f.Ragged == 0 {
+			rows.Out[k][i] = make([]byte, f.RowBytes())
+		}
+	}
+	rows.bad = append(rows.bad, badRow{i, err})
+	return nil
+}
+
+// badData reports whether an error follows from the data of a record alone, so that each process has it.
+func badData(err error) bool {
+	switch status.CodeOf(err) {
+	case status.Cancelled, status.Timeout, status.IO, status.ResourceExhausted, status.InvalidState, status.Forked, status.Internal:
+		return false
+	}
+	return true
 }
 
 // failure returns the error of the function for a record.

@@ -21,6 +21,7 @@ type origin struct {
 	// row for each of the fields, or the length of the row of the one field if lengths is set.
 	compute func(ctx context.Context, draw source.Draw, m *memory, to *source.Span, rows []source.Span, length int64) error
 	lengths bool
+	zero    bool // a row that cannot be computed keeps its memory, with zeros
 }
 
 // passed returns the origins of fields that are the fields with these numbers below.

@@ -48,6 +48,8 @@ type reading struct {
 	next    []int           // by dataset: the first row that is not used
 	lengths []int64         // lengths of rows, if the values are not needed
 	memory  memory
+	owner   int   // the dataset that has the record of an error, or -1
+	record  int64 // the number of that record there
 }
 
 // reset drops references to memory of the readers below.
@@ -93,65 +95,25 @@ func (r *reader) Read(ctx context.Context, draw source.Draw, spans []source.Span
 		if err := r.ask(ctx, draw, s, spans); err != nil {
 			return err
 		}
-		moved := false
-		err := r.read(ctx, draw, s, 0, func() (err error) {
+		s.owner = -1
+		return r.read(ctx, draw, s, 0, func() (err error) {
 			if err = r.set(ctx, draw, s, spans); err == nil {
 				err = use()
 			}
-			err, moved = r.view.hide(draw, err)
+			if record, ok := recordOf(err); ok && r.view.checkExists(record) == nil {
+				s.owner, s.record = r.view.ownerOf(draw, record)
+			}
 			return err
 		})
-		return reveal(err, moved)
 	})
 }
 
-// hidden is an error about a record of a view. A dataset below finds no status.Error in it, so that
-// it does not name the file of its own record with that number.
-type hidden struct{ error }
-
-// hide changes an error for the datasets below if its record has another number there. Moved reports
-// that the error has the number there before its own, so that the one dataset below names the file.
-// Otherwise it is hidden.
-func (b *base) hide(draw source.Draw, err error) (changed error, moved bool) {
-	e, ok := errors.AsType[*status.Error](err)
-	if !ok {
-		return err, false
-	}
-	record, ok := e.Attr("record").(int64)
-	if !ok {
-		return err, false
-	}
-	if b.checkExists(record) != nil {
-		return hidden{err}, false
-	}
+// ownerOf returns the dataset that has a record of the view, and its number there.
+func (b *base) ownerOf(draw source.Draw, record int64) (dataset int, below int64) {
 	list := b.lists.get()
 	defer b.lists.put(list)
 	b.located(draw, list, []int64{record})
-	dataset, below := b.find((*list)[0])
-	switch {
-	case dataset == 0 && below == record && !b.drawn:
-		return err, false
-	case len(b.below) > 1 || b.drawn:
-		return hidden{err}, false
-	}
-	there := *e
-	there.Attrs = append([]status.Attr{{Key: "record", Value: below}}, e.Attrs...)
-	return &there, true
-}
-
-// reveal returns the error that hide has changed.
-func reveal(err error, moved bool) error {
-	if h, ok := errors.AsType[hidden](err); ok {
-		return h.error
-	}
-	e, ok := errors.AsType[*status.Error](err)
-	if !ok || !moved {
-		return err
-	}
-	own := *e
-	at := slices.IndexFunc(own.Attrs, func(a status.Attr) bool { return a.Key == "record" })
-	own.Attrs = slices.Delete(slices.Clone(own.Attrs), at, at+1)
-	return &own
+	return b.find((*list)[0])
 }
 
 // ask lists what the readers below must read, and reads lengths.
@@ -193,7 +155,9 @@ func (r *reader) read(ctx context.Context, draw source.Draw, s *reading, i int, 
 		}
 		return use()
 	}
-	return r.below[i].Read(ctx, draw, s.lists[i], func() error { return r.read(ctx, draw, s, i+1, use) })
+	return named(func(use func() error) error { return r.below[i].Read(ctx, draw, s.lists[i], use) },
+		func() error { return r.read(ctx, draw, s, i+1, use) },
+		func(int64) (int64, bool) { return s.record, s.owner == i })
 }
 
 // set sets the rows of the spans.
@@ -213,7 +177,11 @@ func (r *reader) set(ctx context.Context, draw source.Draw, s *reading, spans []
 		s.next[dataset] += len(rows)
 		switch {
 		case from.compute != nil:
-			if err := from.compute(ctx, draw, &s.memory, &spans[i], rows, 0); err != nil {
+			err := from.compute(ctx, draw, &s.memory, &spans[i], rows, 0)
+			if err != nil && from.zero && badData(err) {
+				clear(spans[i].Row)
+				r.bad(ctx, draw, spans[i].Record, rows, err)
+			} else if err != nil {
 				return err
 			}
 		case from.joined:
@@ -225,6 +193,16 @@ func (r *reader) set(ctx context.Context, draw source.Draw, s *reading, spans []
 		}
 	}
 	return nil
+}
+
+// bad counts a record with rows of zeros. below are the rows that they would be computed from. The dataset
+// below names their file in the error.
+func (r *reader) bad(ctx context.Context, draw source.Draw, record int64, below []source.Span, err error) {
+	times := source.TimesOf(ctx)
+	if times == nil {
+		return // such as a read of a row by its number
+	}
+	times.AddBad(source.BadRecord{View: r.view, Record: record}, r.below[0].Read(ctx, draw, slices.Clone(below), func() error { return err }))
 }
 
 // takeRow copies the row, the nulls and the lists of a span.

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"unsafe"
 
@@ -186,17 +187,31 @@ func (t *Table) named(batch int32, err error) error {
 	return t.Store.Named(batch, err)
 }
 
-// inFile adds the name of the record's file to an error with the attribute "record".
+// inFile adds the name of the record's file to an error with the attribute "record", and the row in the
+// file, unless the message has that number.
 func (t *Table) inFile(err error) error {
 	e, ok := errors.AsType[*status.Error](err)
-	if !ok {
+	if !ok || e.Attr("path") != nil {
 		return err
 	}
-	if record, ok := e.Attr("record").(int64); ok && record >= 0 && record < t.Index.Len() {
-		batch, _ := t.Index.Locate(record)
-		return t.named(batch, e)
+	record, ok := e.Attr("record").(int64)
+	if !ok || record < 0 || record >= t.Index.Len() {
+		return err
 	}
-	return err
+	batch, row := t.Index.Locate(record)
+	for b := batch - 1; b >= 0 && t.file(b) == t.file(batch); b-- {
+		row += t.Index.Rows(int(b))
+	}
+	there := *e
+	for _, a := range e.Attrs {
+		if a.Key == "record" {
+			record, _ = a.Value.(int64) // the number in the message is that of the view on top
+		}
+	}
+	if row != record {
+		there.Msg = fmt.Sprintf("row %d: %s", row, e.Msg)
+	}
+	return t.named(batch, &there)
 }
 
 // bytesAt returns the n bytes at an address outside Go's stacks. A direct

@@ -127,7 +127,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, map_ns, stall_ns, decoding_ns, delayed_ns, processors, rows, bytes, gathered_bytes, arrays, combinable, devices, platform, batch_size, records, prefetch, device_prefetch, bounded, samples, windows`
+const known = `process, batches, age_ns, wall_ns, wait_ns, peers_ns, hand_over_ns, build_ns, gather_ns, storage_ns, decode_ns, map_ns, map_locked, bad, stall_ns, decoding_ns, delayed_ns, processors, rows, bytes, gathered_bytes, arrays, combinable, devices, platform, batch_size, records, prefetch, device_prefetch, bounded, samples, windows`
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, path, message string }{

@@ -85,6 +85,8 @@ func measurements(m *diagnosis.Measurements) form.Value {
 		form.Key("storage_ns", spent(&m.Storage), "The part of gather_ns in which files were read."),
 		form.Key("decode_ns", spent(&m.Decode), "The part of gather_ns in which data was decompressed."),
 		form.Key("map_ns", spent(&m.Map), "The part of gather_ns in which functions of views ran."),
+		form.Key("map_locked", form.Bool(&m.Locked, "whether functions wait for Python's lock"), "Whether functions of views have waited for the lock of Python's interpreter."),
+		form.Key("bad", count(&m.Bad), "The records with rows of zeros, because they cannot be computed."),
 		form.Key("stall_ns", spent(&m.Stall), "The time in which enough batches were ready."),
 		form.Key("decoding_ns", spent(&m.Decoding), "The processor time of decompressing, also ahead of the loop and for other loaders over the dataset."),
 		form.Key("delayed_ns", spent(&m.Delayed), "The time in which threads that decompress waited for a processor."),

@@ -130,7 +130,7 @@ var kinds = []Kind{
 		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Reshape(src, field, s) })
 	}},
 	{Name: "decode_image", text: "The rows of a field as images of one size, from the bytes of JPEG and PNG files.", members: func() ([]*form.Member, maker) {
-		var field, resize, crop, flip, color string
+		var field, resize, crop, flip, color, bad string
 		var size []int
 		return []*form.Member{
 				form.Key("field", name(&field), "The field.").Required(),
@@ -139,17 +139,19 @@ var kinds = []Kind{
 				form.Key("crop", choice(&crop, "center", "random"), "The part of each image: the largest one in the center, or one by the key of the record.").Default(`"center"`),
 				form.Key("flip", choice(&flip, "none", "random"), "Whether half of the images, by the keys of the records, are mirrored.").Default(`"none"`),
 				form.Key("color", choice(&color, "rgb", "gray"), "Three channels, or one.").Default(`"rgb"`),
+				form.Key("bad", choice(&bad, "error", "zero"), "An image that cannot be decoded: an error, or zeros.").Default(`"error"`),
 			}, over(func(src source.Source, _ Values) (source.Source, error) {
 				if len(size) != 2 {
 					return nil, status.Errorf(status.InvalidArgument, "view", "the size of images has %d numbers, but needs a height and a width", len(size))
 				}
 				return view.DecodeImage(src, field, raster.Options{
-					Height: size[0], Width: size[1], Gray: color == "gray", RandomCrop: crop == "random", RandomFlip: flip == "random",
+					Height: size[0], Width: size[1], Gray: color == "gray", RandomCrop: crop == "random", RandomFlip: flip == "random", Zero: bad == "zero",
 				})
 			})
 	}},
 	{Name: "map", text: "Fields that a function of the program computes. The function is beside the document.", Values: Function, members: func() ([]*form.Member, maker) {
 		var m view.Mapping
+		var bad string
 		return []*form.Member{
 				form.Key("out", returned(&m.Out), "The fields that the function returns. They take the places of fields with their names, or follow.").Required(),
 				form.Key("fields", names(&m.Fields), "The fields that the function gets; all by default."),
@@ -157,8 +159,9 @@ var kinds = []Kind{
 				form.Key("name", name(&m.Name), "The name of the function, for errors."),
 				form.Key("key", name(&m.Key), "The name of what the function does, which changes with it."),
 				form.Key("workers", integer(&m.Workers), "The calls that run at a time; 0 for the number of processors.").Default("0"),
+				form.Key("bad", choice(&bad, "error", "zero"), "A record that the function fails for: an error, or rows of zeros.").Default(`"error"`),
 			}, over(func(src source.Source, v Values) (source.Source, error) {
-				m.Func = v.Func
+				m.Func, m.Zero = v.Func, bad == "zero"
 				return view.Map(src, m)
 			})
 	}},

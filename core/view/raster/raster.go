@@ -84,6 +84,7 @@ type Options struct {
 	Gray          bool // one channel in place of three
 	RandomCrop    bool // random.1 in place of center.1
 	RandomFlip    bool
+	Zero          bool // for view.DecodeImage: zeros in place of an error
 }
 
 // Channels returns the bytes of a pixel.

@@ -741,3 +741,8 @@ def not_arrays(dataset: Dataset) -> list[Skipped]:
 def warn_of_skipped(dataset: Dataset) -> None:
     """Warns once that some columns cannot be arrays, so that batches have none."""
     warn_of(origin(dataset), not_arrays(dataset), "batches", _SPECS)
+
+
+def locked(dataset: Dataset) -> bool:
+    """Reports whether functions of maps have waited for the lock of the interpreter."""
+    return any(function.contention.locked for function in dataset._origin.functions)

@@ -15,6 +15,7 @@ from meshfeed._data.fields import Field, names_of, row_shape
 from meshfeed._data.rows import Reader, Rows, rows_of
 from meshfeed._io.arguments import Checks
 from meshfeed._native import calls, maps
+from meshfeed._native.contention import Contention
 
 if TYPE_CHECKING:
     from meshfeed._data.readable import Readable as Base
@@ -40,6 +41,7 @@ class MapMixin(Base):
         with_keys: bool = False,
         workers: int | None = None,
         key: str | None = None,
+        bad: Literal["error", "zero"] = "error",
     ) -> Self:
         """Returns a view with fields that a function computes, ahead of the step.
 
@@ -72,13 +74,20 @@ class MapMixin(Base):
             key: names what the function does, such as "crop.2": change it with the function. It
                 stands in the fingerprint, and so in states, in place of the module and the name of
                 the function. `cache` needs it.
+            bad: "zero" makes the rows of a record zeros, or empty if they are ragged, if the
+                function raises an exception for it or returns rows that do not fit. The first such
+                record of a loader is logged, and ``loader.stats()["bad"]`` counts them.
 
         Raises:
             NotFoundError: there is no field of `fields`.
             InvalidArgumentError: an argument makes no sense. If the function raises an exception,
                 or returns other fields, shapes or types than `out` says, the batch that needs the
-                row raises this error, with the number of the record. `pack` raises it over a map
-                without `cache`, because it needs the lengths of all rows.
+                row raises this error, with the number of the record. The exception is its cause, so
+                a traceback shows the line. `pack` raises it over a map without `cache`, because it
+                needs the lengths of all rows.
+            InvalidStateError: the function raised SystemExit or KeyboardInterrupt, took batches of
+                a loader, or read its own rows; raised by the batch, also with ``bad="zero"``.
+            ResourceExhaustedError: it raised MemoryError; likewise.
 
         Examples:
             >>> import meshfeed as mf, numpy as np
@@ -107,6 +116,7 @@ class MapMixin(Base):
                 keys=function.with_keys,
                 name=function.name,
                 key=None if key is None else check.field("key", key),
+                bad=check.choice("bad", bad, "error", "zero"),
             )
             functions = *self._origin.functions, function
             return type(self)(handle, dataclasses.replace(self._origin, functions=functions))
@@ -133,6 +143,7 @@ class MapMixin(Base):
         crop: Literal["center", "random"] = "center",
         flip: Literal["random"] | None = None,
         color: Literal["rgb", "gray"] = "rgb",
+        bad: Literal["error", "zero"] = "error",
     ) -> Self:
         """Returns a view in which the rows of a field are images of one size.
 
@@ -152,6 +163,8 @@ class MapMixin(Base):
                 "random" takes 8 to 100 % of the area, with up to 4/3 of these proportions.
             flip: "random" exchanges left and right in half of the images.
             color: "rgb" makes 3 channels, "gray" one, which is the luma.
+            bad: "zero" makes an image that cannot be decoded zeros. The first one of a loader is
+                logged, and ``loader.stats()["bad"]`` counts them.
 
         Raises:
             NotFoundError: there is no such field.
@@ -187,6 +200,7 @@ class MapMixin(Base):
                 crop=check.choice("crop", crop, "center", "random"),
                 flip=flip or "none",
                 color=check.choice("color", color, "rgb", "gray"),
+                bad=check.choice("bad", bad, "error", "zero"),
             )
             return type(self)(handle, self._origin)
 
@@ -200,12 +214,14 @@ class _Function:
         name: its module and name, for the fingerprint.
         batched: whether it gets several rows at a time.
         with_keys: whether it gets keys.
+        contention: the waits of its calls for the lock of the interpreter.
     """
 
     def __init__(self, check: Checks, fn: Callable[..., Any], fields: list[Field]) -> None:
         self._check, self._fn, self.fields = check, fn, fields
         self.out: dict[str, Field] = {}
         self.batched, self.with_keys = True, False
+        self.contention = Contention()
         self._reader = Reader(fields, encoded=True)
         named = [getattr(fn, part, "") for part in ("__module__", "__qualname__")]
         self.name = ".".join(filter(None, named)) or type(fn).__qualname__

@@ -98,8 +98,13 @@ class Readable(Resource):
         with Checks("Dataset.head") as check:
             return self[: check.integer("n", n, 0, RECORDS)]
 
-    @functools.cached_property
+    @property
     def _reader(self) -> Reader:
+        maps.refuse_reading(self._origin.functions)
+        return self._columns
+
+    @functools.cached_property
+    def _columns(self) -> Reader:
         if not self.schema:
             raise no_fields(self.skipped)
         return Reader(

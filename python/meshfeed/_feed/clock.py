@@ -115,6 +115,7 @@ class Clock:
             "wait_ns": wait,
             "peers_ns": peers,
             "hand_over_ns": self.inside - wait - peers,
+            "bad": stats["bad"],
             "samples": self.samples.measured(),
         }
         built = max(change["batches"], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from ctypes import addressof, byref, c_int32, c_int64, c_uint64, c_void_p
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from meshfeed._feed.clock import Clock
 from meshfeed._feed.feed import Feed, Mark
-from meshfeed._native import calls, library
+from meshfeed._native import calls, library, maps
 from meshfeed._native.abi import Failure, Head
 from meshfeed._native.handle import Handle, batch_release
 from meshfeed._native.library import SLICE_MS
@@ -21,6 +22,12 @@ from meshfeed.errors import Code, InvalidStateError
 
 if TYPE_CHECKING:
     from meshfeed._loader.decoding import Watch
+
+log = logging.getLogger("meshfeed")
+
+_BAD = (
+    '%s; its rows are zeros, and so are the rows of later ones: loader.stats()["bad"] counts them'
+)
 
 Make = Callable[[Owner], Any]
 
@@ -100,6 +107,7 @@ class Cursor:
         self._out_of_sync = False
         self.done = Done()
         self._release = batch_release()
+        self._warned = False  # that a record has rows of zeros
         self.watch: Watch | None = None
         self.marks: Mark | None = None
         self.unmarked = nullcontext()
@@ -153,6 +161,7 @@ class Cursor:
             message = "a signal handler has called this inside of another call of the same loader"
             hint = "set a flag in the handler, and make the call after the other one has returned"
             raise InvalidStateError(message, op="mf.Loader", hint=hint)
+        maps.refuse_loading()
         return self.lock
 
     # ---- taking a batch ----
@@ -251,6 +260,9 @@ class Cursor:
         self._batch.value = None
         release._as_parameter_ = batch
         self._live = head.live
+        if head.bad and not self._warned:
+            self._warned = True
+            log.warning(_BAD, calls.loader_info(self.handle.value)["bad"])
         if self._live <= self._keep:
             self._bound, self._flushed = self._keep, 0
         after, last = (head.next_epoch, head.next_position), head.next_epoch != head.epoch

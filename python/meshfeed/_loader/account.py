@@ -34,6 +34,9 @@ class AccountMixin:
               `map_seconds` for functions of `Dataset.map`;
             - `decoding_seconds`: processor time of decompressing the dataset, also ahead and for
               other loaders over it; `delayed_seconds`, in which that waited for a processor;
+            - `bad`: records with rows of zeros, because they cannot be computed: see
+              ``bad="zero"`` of `Dataset.map` and `Dataset.decode_image`. A record counts once in
+              each batch, and in each process that needs it;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
               `idle_batches`: batches with memory that is ready for reuse; `host_bytes`: the
               memory of all three.

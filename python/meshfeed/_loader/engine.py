@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meshfeed._data.dataset import compared_files
+from meshfeed._data.dataset import compared_files, locked
 from meshfeed._feed.batches import Batches, Steps
 from meshfeed._feed.cursor import Cursor
 from meshfeed._feed.feed import Feed
@@ -166,6 +166,7 @@ class Engine:
             **windows,
             **self.cursor.measured(),
             "process": batch.plan.process,
+            "map_locked": locked(options.source),
             "arrays": len(info["arrays"]),
             "combinable": info["combinable"],
             "processors": len(os.sched_getaffinity(0)),

@@ -19,6 +19,7 @@ from ctypes import (
 from typing import Any
 
 from meshfeed import errors
+from meshfeed._native import raised
 from meshfeed._native.wording import in_python
 
 VERSION = 1, 0  # the library needs the same major number, and at least this minor number
@@ -52,7 +53,10 @@ class Failure(ctypes.Structure):
             op: the name of the user's call; "" for the part of the library that failed.
         """
         texts = (op.encode() or self.op, self.message, self.hint, self.path)
-        return errors.of(code, *(in_python(text.decode(errors="replace")) for text in texts))
+        error = errors.of(code, *(in_python(text.decode(errors="replace")) for text in texts))
+        if cause := raised.of(error.message):
+            error.__cause__ = cause
+        return error
 
 
 class Bytes(ctypes.Structure):
@@ -70,7 +74,7 @@ class Head(ctypes.Structure):
         (c_void_p, "data"),
         (c_int64, "bytes epoch step position rows next_epoch next_position"),
         (c_char_p, "state"),
-        (c_int64, "state_size live idle"),
+        (c_int64, "state_size live idle bad"),
     )
 
 
@@ -82,7 +86,7 @@ class Stats(ctypes.Structure):
         (c_int64, "epoch step position batches rows bytes wait_ns stall_ns build_ns gather_ns"),
         (c_int64, "storage_ns decode_ns"),
         (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
-        (c_int64, "decoding_ns delayed_ns map_ns"),
+        (c_int64, "decoding_ns delayed_ns map_ns bad"),
     )
 
 
@@ -198,6 +202,7 @@ class MapRows(ctypes.Structure):
         (POINTER(c_uint32), "keys"),
         (c_void_p, "given"),
         (POINTER(MapColumn), "out"),
+        (c_int64, "taken_ns"),
     )
 
 

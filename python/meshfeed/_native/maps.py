@@ -6,21 +6,37 @@ so no thread of the library ever needs the interpreter, also while the interpret
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import byref, c_uint8, c_void_p, cast, sizeof
-from typing import Any
+from time import monotonic_ns
+from typing import Any, Protocol
 
 import numpy as np
 
 from meshfeed import errors
-from meshfeed._native import abi, calls
+from meshfeed._native import abi, calls, raised
+from meshfeed._native.contention import Contention, Meter
 from meshfeed._native.handle import Handle
 from meshfeed._native.library import library
 from meshfeed._native.rows import Level, moved
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Function(Protocol):
+    """Computes rows.
+
+    Attributes:
+        contention: the waits of its calls for the lock of the interpreter.
+    """
+
+    contention: Contention
+
+    def __call__(self, call: Call) -> None:
+        """Fills the place for the rows of a call."""
 
 
 class Call:
@@ -29,12 +45,13 @@ class Call:
     Attributes:
         records: the numbers of the records.
         keys: two words for each record, if the view has keys.
+        taken: when a thread took the call from the queue: `time.monotonic_ns`.
     """
 
     def __init__(self, address: int) -> None:
         rows = abi.MapRows.from_address(address)
         self._rows, n = rows, rows.n_rows
-        self.records = rows.records[:n]
+        self.records, self.taken = rows.records[:n], rows.taken_ns
         keys = np.ctypeslib.as_array(rows.keys, (n, 2)).copy() if rows.keys else None
         self.keys: np.ndarray[Any, np.dtype[np.uint32]] | None = keys
 
@@ -70,10 +87,10 @@ def _bytes(address: int, size: int) -> Bytes:
     return np.ctypeslib.as_array((c_uint8 * size).from_address(address))
 
 
-_pinned: set[Callable[[Call], None]] = set()
+_pinned: set[Function] = set()
 
 
-def pin(compute: Callable[[Call], None]) -> None:
+def pin(compute: Function) -> None:
     """Keeps what computes rows until its threads end, for a user that is no object of Python.
 
     If the function refers to its own dataset, they do not end.
@@ -81,9 +98,7 @@ def pin(compute: Callable[[Call], None]) -> None:
     _pinned.add(compute)
 
 
-def dataset_map(
-    handle: int, compute: Callable[[Call], None], workers: int, **document: Any
-) -> Handle:
+def dataset_map(handle: int, compute: Function, workers: int, **document: Any) -> Handle:
     """Creates a view with fields that a function of Python computes.
 
     Threads serve its calls, until the view and everything over it is released.
@@ -111,24 +126,76 @@ def dataset_map(
         raise
 
 
-def _serve(queue: int, known: weakref.ref[Callable[[Call], None]]) -> None:
+class _Serving(threading.local):
+    """What a thread serves: a function of a map, or None."""
+
+    function: Function | None = None
+
+
+_serving = _Serving()
+
+
+def refuse_reading(functions: Sequence[Any]) -> None:
+    """Refuses a read of a dataset by a function that the read would call, and wait for."""
+    if _serving.function is not None and _serving.function in functions:
+        message = "the function of a map reads the rows that it computes itself"
+        raise errors.InvalidStateError(message, hint="read the dataset below the map")
+
+
+def refuse_loading() -> None:
+    """Refuses to take batches in a function of a map, because the loader may wait for it."""
+    if _serving.function is not None:
+        message = "the function of a map takes batches of a loader, which may wait for the function"
+        raise errors.InvalidStateError(message, hint="read rows of a dataset: ds[i]")
+
+
+def _serve(queue: int, known: weakref.ref[Function]) -> None:
     """Runs the calls of a queue until it is closed."""
     lib = library()
     following, done = lib.mf_map_queue_next, lib.mf_map_queue_done
+    process, meter = os.getpid(), Meter()
     while address := following(queue):
-        code, message, hint = 0, "", ""
-        try:
-            _known(known)(Call(address))
-        except errors.Error as e:
-            code, message, hint = int(e.code), e.message, e.hint
-        except BaseException as e:
-            code, message = int(errors.Code.InvalidArgument), _described(e)
+        code, message, hint = _computed(known, address, meter)
+        if os.getpid() != process:
+            os.write(
+                2, b"meshfeed: a forked process has returned from a function of ds.map; it ends\n"
+            )
+            os._exit(1)
         done(queue, address, code, _text(message), _text(hint))
+    meter.close()
     if compute := known():
         _pinned.discard(compute)
 
 
-def _known(compute: weakref.ref[Callable[[Call], None]]) -> Callable[[Call], None]:
+def _computed(known: weakref.ref[Function], address: int, meter: Meter) -> tuple[int, str, str]:
+    """Runs a call. Returns the code, the message and the hint of its error."""
+    began = monotonic_ns()
+    try:
+        _serving.function = function = _known(known)
+        call = Call(address)
+        function(call)
+        meter.ended(function.contention, call.taken, began)
+    except BaseException as e:
+        hint = e.hint if isinstance(e, errors.Error) else ""
+        message = e.message if isinstance(e, errors.Error) else _described(e)
+        raised.keep(e, message)
+        return int(_code(e)), message, hint
+    finally:
+        _serving.function = None
+    return 0, "", ""
+
+
+def _code(error: BaseException) -> errors.Code:
+    """Returns the code for an exception. Rows are never zeros for the codes of the last two."""
+    if isinstance(error, errors.Error):
+        return error.code
+    if isinstance(error, MemoryError):
+        return errors.Code.ResourceExhausted
+    plain = isinstance(error, Exception)  # others end a program, such as KeyboardInterrupt
+    return errors.Code.InvalidArgument if plain else errors.Code.InvalidState
+
+
+def _known(compute: weakref.ref[Function]) -> Function:
     if found := compute():
         return found
     raise errors.InvalidStateError("no dataset or loader uses the map")

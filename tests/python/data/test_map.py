@@ -256,7 +256,7 @@ def test_an_error_stops_nothing_else(tmp_path: Path) -> None:
         .slice(2)
         .map(fn, {"x": mf.Field((), "int64")})
     )
-    with pytest.raises(mf.InvalidArgumentError, match=r"1\.arrow: record 3: .*unlucky"):
+    with pytest.raises(mf.InvalidArgumentError, match=r"1\.arrow: row 5: record 3: .*unlucky"):
         later[:]
     kept = ds.filter(np.arange(16) != 13)
     with mf.Loader(kept, batch_size=5, epochs=1) as loader:
