@@ -17,12 +17,14 @@ lost in the queue would not show, because all processes have taken the same numb
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 from meshfeed import errors
@@ -247,7 +249,7 @@ class Consumer:
 
     def look(self, arrays: set[int]) -> None:
         """Looks at the main thread, and at the arrays of the program, by `id`."""
-        frame, now = sys._current_frames().get(threading.main_thread().ident or 0), time.monotonic()
+        frame, now = _main_frame(), time.monotonic()
         if frame is None:  # it has ended
             self.waits = True
             return
@@ -259,6 +261,26 @@ class Consumer:
         self.waits = standard and now - self._since >= STILL
         self.looked += min(now - self._last, 2 * BUSY)
         self._last = now
+
+
+_listing = threading.Lock()  # held while the garbage collection is off
+
+
+def _main_frame() -> FrameType | None:
+    """Returns the frame of the main thread, or None if that has ended.
+
+    Python 3.11 holds a lock of the interpreter while it lists the frames of all threads. A garbage
+    collection that begins there may call other code, and a thread that this code lets run may start
+    another thread, which needs the same lock: a deadlock. Therefore no collection may begin there.
+    """
+    with _listing:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return sys._current_frames().get(threading.main_thread().ident or 0)
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def wake(of: Generation, number: int) -> None:

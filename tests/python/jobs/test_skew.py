@@ -18,6 +18,7 @@ from meshfeed._jobs import barrier, peers, skew
 from meshfeed._jobs.barrier import Decision
 from tests.python.jobs.corruptions import SEED
 from tests.python.players import HANG, Players, cluster, heard, peers_of, players, together, until
+from tests.python.programs import run as run_program
 
 Loop = Callable[[int, Iterator[Any]], None]
 STEPS = 24
@@ -51,6 +52,50 @@ def run(job: Players, loop: Loop) -> list[Any]:
 
     together([lambda p=p: work(p) for p in range(len(got))])  # type: ignore[misc]
     return got
+
+
+LOOKS = """
+import gc, sys, threading, weakref
+from meshfeed._jobs.barrier import Consumer
+
+class Node: pass
+
+def garbage():
+    for _ in range(5):
+        node = Node()
+        node.itself = node
+        refs.append(weakref.ref(node, lambda _: sum(range(100))))
+
+def frames(real=sys._current_frames):
+    garbage()
+    gc.set_threshold(1)  # the next allocation collects, if it may
+    try:
+        return real()
+    finally:
+        gc.set_threshold(700)
+
+def look():
+    consumer = Consumer()
+    while looking:
+        consumer.look(set())
+        refs.clear()
+
+refs, looking, sys._current_frames = [], True, frames
+sys.setswitchinterval(1e-6)
+looker = threading.Thread(target=look)
+looker.start()
+for _ in range(300):
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+looking = False
+looker.join()
+print(gc.isenabled())
+"""
+
+
+def test_threads_start_while_another_looks_at_the_main_thread() -> None:
+    assert run_program(LOOKS) == "True\n"
 
 
 def some_go_on(keys: dict[str, bytes]) -> bool:
