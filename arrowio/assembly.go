@@ -94,6 +94,9 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 
 // unite makes the union of the files, and sets the member of each file.
 func (a *assembly) unite() (err error) {
+	if err := agree(a.files.List); err != nil {
+		return err
+	}
 	a.united = make([]union.File, len(a.files.List))
 	for i, f := range a.files.List {
 		a.united[i] = union.File{File: f.File, Schema: f.Schema, Adapts: f.Adapts}

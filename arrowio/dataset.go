@@ -92,12 +92,12 @@ func enter(ctx context.Context, calls *source.Calls) (joined context.Context, le
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string
-	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron", "jsonl" or "tar"
+	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron", "jsonl", "tfrecord" or "tar"
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows
-	Bytes        int64  // size of the file, or of the text of compressed JSON Lines
-	Compression  string // such as "zstd"; "pages" for Parquet without compression, "json" for JSON Lines; if not empty, a batch is decoded whole to read one row, which is slow to shuffle
+	Bytes        int64  // size of the file, or of the text of a compressed file of JSON Lines or TFRecord
+	Compression  string // such as "zstd"; "pages" for Parquet without compression, "json" for JSON Lines, "tf.Example" for TFRecord; if not empty, a batch is decoded whole to read one row, which is slow to shuffle
 }
 
 // Files describes the files in the order of their records.

@@ -1,5 +1,5 @@
 // Package arrowio makes sources of records for a loader: from one or many files of
-// Arrow IPC, Parquet, JSON Lines, WebDataset or tokens ([Open]), and from Go slices ([FromSlices]). Its
+// Arrow IPC, Parquet, JSON Lines, WebDataset, TFRecord or tokens ([Open]), and from Go slices ([FromSlices]). Its
 // subpackages records and records18 make sources from record batches of the Arrow
 // library for Go, v17 and v18.
 //
@@ -39,8 +39,8 @@
 //   - Record batches: internal/index finds the record batch of a record, and internal/buffers
 //     describes the Arrow buffers of a column.
 //   - Formats: internal/format defines what a format does. internal/format/ipc,
-//     internal/format/parquet, internal/format/flat, internal/format/jsonl and internal/format/tar are
-//     the formats. internal/npy reads the header of .npy files, and internal/format/computed presents the rows
+//     internal/format/parquet, internal/format/flat, internal/format/jsonl,
+//     internal/format/tfrecord and internal/format/tar are the formats. internal/npy reads the header of .npy files, and internal/format/computed presents the rows
 //     of any source as units of a file. internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.

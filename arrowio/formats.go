@@ -54,12 +54,9 @@ func contentsOf(ctx context.Context, content *resident.File, x indexer, raw flat
 	case whole:
 		return c, nil
 	}
-	lines, unread := x.recognizes(ctx, content)
-	switch {
-	case unread != nil:
-		return nil, unread
-	case lines:
-		return x.open(ctx, content)
+	switch c, unread := x.found(ctx, content); {
+	case c != nil || unread != nil:
+		return c, unread
 	case f != nil:
 		return nil, err
 	}
@@ -68,8 +65,13 @@ func contentsOf(ctx context.Context, content *resident.File, x indexer, raw flat
 
 // recognized reports whether a blob has one of the formats. A blob that cannot be read has none.
 func recognized(ctx context.Context, b blob.Blob) bool {
-	f, err := formatOf(ctx, resident.NewFile(b, nil))
-	return err == nil && f != nil
+	content := resident.NewFile(b, nil)
+	f, err := formatOf(ctx, content)
+	if err != nil || f != nil {
+		return err == nil
+	}
+	examples, err := hasExamples(ctx, content)
+	return err == nil && examples
 }
 
 // formatOf returns the format of a file by its last bytes or by its first bytes, or nil.

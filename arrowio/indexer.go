@@ -13,7 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 )
 
-// indexer opens files that have no index of their own, JSON Lines and archives: it reads them whole, and
+// indexer opens files that have no index of their own, JSON Lines, TFRecord and archives: it reads them whole, and
 // keeps what it finds.
 type indexer struct {
 	made    *parts.Made

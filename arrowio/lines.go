@@ -17,11 +17,14 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// decompressed returns a file with JSON Lines as its text. Another file comes back as it is. It takes
-// over the blob, also if it fails.
+// decompressed returns the text of a compressed file with JSON Lines or TFRecord. Another file comes back
+// as it is. It takes over the blob, also if it fails.
 func (x indexer) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, error) {
-	found, suffix := files.Lines(b.Name())
-	if !found || suffix == "" {
+	suffix := files.Compression(b.Name())
+	if suffix == "" && hasGzip(ctx, b) {
+		suffix = ".gz"
+	}
+	if suffix == "" {
 		return b, nil
 	}
 	text, err := x.made.Of(ctx, b, "text 1", func(w io.Writer) error {
@@ -44,15 +47,15 @@ func (x indexer) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, erro
 	return out, nil
 }
 
-// open opens a text.
+// open opens a text of JSON Lines.
 func (x indexer) open(ctx context.Context, content *resident.File) (format.Contents, error) {
-	var lines []jsonl.Lines
+	var lines []format.Run
 	err := x.index(ctx, content.Blob, jsonl.IndexName, func(index []byte) (ok bool) {
 		lines, ok = jsonl.ReadIndex(index, content.Size())
 		return ok
 	}, func() (index []byte, err error) {
 		lines, err = jsonl.Count(ctx, content)
-		return jsonl.AppendIndex(nil, lines), err
+		return format.AppendRuns(nil, lines), err
 	})
 	if err != nil {
 		return nil, err
@@ -66,7 +69,7 @@ const sniffed = 64 << 10
 // recognizes reports whether a file is text of JSON Lines, by its name, or because its first line is an
 // object with a key.
 func (indexer) recognizes(ctx context.Context, content *resident.File) (bool, error) {
-	if found, _ := files.Lines(content.Name()); found && content.Size() > 0 {
+	if files.IsLines(content.Name()) && content.Size() > 0 {
 		return true, nil
 	}
 	head := make([]byte, min(sniffed, content.Size()))

@@ -86,7 +86,7 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens files of Arrow IPC, Parquet, JSON Lines, NumPy (.npy) or WebDataset (.tar) as one dataset: paths, globs and
+// Open opens files of Arrow IPC, Parquet, JSON Lines, TFRecord, NumPy (.npy) or WebDataset (.tar) as one dataset: paths, globs and
 // directories. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {

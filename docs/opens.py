@@ -6,6 +6,7 @@ and compares its values. The functions return Markdown for pages.py.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import gzip
@@ -195,6 +196,7 @@ SOURCES: dict[str, list[str]] = {
     "Arrow IPC file or stream, also LZ4 and zstd": ['mf.open("rows.arrow")'],
     "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
     "JSON Lines, also with gzip or zstd": ['mf.open("rows.jsonl")', 'mf.open("more.jsonl.gz")'],
+    "TFRecord with `tf.Example`, also with gzip": ['mf.open("rows.tfrecord")'],
     "archives of WebDataset": ['mf.open("shards-{000..001}.tar")'],
     "a directory of files": ['mf.open("shards")'],
     "a directory with names such as `year=2024`": ['mf.open("hive")'],
@@ -218,6 +220,11 @@ SOURCES: dict[str, list[str]] = {
 }
 
 
+# A file of TFRecord that TensorFlow would write, with the values of "x".
+RECORDS = """
+EQAAAAAAAACdbbUuCg8KDQoBeBIIEgYKBAAAwD/j87OXEQAAAAAAAACdbbUuCg8KDQoBeBIIEgYKBAAAIEB6iyA9EQAAAAAA
+AACdbbUuCg8KDQoBeBIIEgYKBAAAYEBlSRe5
+"""
 REVISION = "0123456789abcdef" * 2 + "01234567"  # of a download
 
 
@@ -244,6 +251,7 @@ def fill(folder: Path, table: pa.Table) -> None:
     lines = "".join(json.dumps({"x": x}) + "\n" for x in table["x"].to_pylist())
     (folder / "rows.jsonl").write_text(lines)
     (folder / "more.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (folder / "rows.tfrecord").write_bytes(base64.b64decode(RECORDS))
     for shard, keys in enumerate(("12", "3")):
         with tarfile.open(folder / f"shards-{shard:03}.tar", "w") as archive:
             for key in keys:

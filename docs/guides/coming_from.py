@@ -343,6 +343,7 @@ if installed("torch"):
 # | `.repeat(n)` | `epochs=n`; `epochs=-1` has no end |
 # | `.prefetch(tf.data.AUTOTUNE)` | `prefetch=2`, the default |
 # | `tf.train.Checkpoint(iterator=it)`, with the buffers in it | `loader.state()`, under 256 bytes |
+# | `tf.data.TFRecordDataset(files).map(parse)`, `tfds.load(…)` | `mf.open("train.tfrecord-*")`, or the directory with `split="train"` |
 # | `.map(fn)`, `.filter(fn)` | `ds.map(fn)`, `ds.filter(fn)`: functions of several rows, in NumPy |
 #
 # Before, with TensorFlow installed, on two virtual CPUs. The sum of the changes of both replicas is

@@ -17,7 +17,8 @@ var otherFormats = []struct {
 	name, remedy string
 }{
 	{isSafetensors, "a safetensors file", weights + `; as records: mf.from_arrays(safetensors.numpy.load_file("in.safetensors"))`},
-	{isTFRecord, "a TFRecord file", samples},
+	{isTFRecord, "a TFRecord file", "mf.open reads it"},
+	{starts("\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"), "an ArrayRecord file", records},
 	{isTar, "a tar archive", "mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
 	{isNPZ, "an archive of NumPy files", `as records: mf.from_arrays(dict(numpy.load("in.npz"))); ` + weights},
 	{starts("FEA1"), "a Feather file of version 1", rewrite},
@@ -42,7 +43,7 @@ const (
 	objects = "mf.open reads it if each line is one object: write it so"
 	rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 	weights = "as weights: mf.open_arrays"
-	samples = "decode its samples once and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"
+	records = "decode its records once with array_record, and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 	unpack  = "unpack it first: rows are read in any order, which a packed file does not allow"
 	again   = "whatever wrote or downloaded it did not finish: make it again"
 )

@@ -30,7 +30,6 @@ func TestForeign(t *testing.T) {
 		csv     = `; if it is a table: ` + pyarrow + `csv; pyarrow.feather.write_feather(pyarrow.csv.read_csv("in.csv")` + out + "; other text must become numbers first, such as token ids"
 		json    = "; mf.open reads it if each line is one object: write it so"
 		rewrite = "write it as an Arrow IPC file, for example with pyarrow.ipc.new_file"
-		samples = "; decode its samples once and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"
 		unpack  = "; unpack it first: rows are read in any order, which a packed file does not allow"
 		weights = "as weights: mf.open_arrays"
 	)
@@ -70,8 +69,10 @@ func TestForeign(t *testing.T) {
 		{"a short zip", []byte("PK\x03\x04"), status.Unsupported, "is a ZIP archive" + unpack},
 		{"safetensors", []byte("\x38\x00\x00\x00\x00\x00\x00\x00" + `{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  ` + "12345678"), status.Unsupported,
 			"is a safetensors file; " + weights + `; as records: mf.from_arrays(safetensors.numpy.load_file("in.safetensors"))`},
-		{"tfrecord", tfRecord("ten bytes!"), status.Unsupported, "is a TFRecord file" + samples},
-		{"tfrecord with a length as in a stream", tfRecord(strings.Repeat("long", 40)), status.Unsupported, "is a TFRecord file" + samples},
+		{"tfrecord", tfRecord("ten bytes!"), status.Unsupported, "is a TFRecord file; mf.open reads it"},
+		{"tfrecord with a length as in a stream", tfRecord(strings.Repeat("long", 40)), status.Unsupported, "is a TFRecord file; mf.open reads it"},
+		{"arrayrecord", []byte("\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\x00\x00\x00\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00\x00"), status.Unsupported,
+			"is an ArrayRecord file; decode its records once with array_record, and write the rows as an Arrow IPC file, for example with pyarrow.ipc.new_file"},
 		{"tar of POSIX", tar("ustar\x0000"), status.Unsupported, "is a tar archive; mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
 		{"tar of GNU", tar("ustar  \x00"), status.Unsupported, "is a tar archive; mf.open reads it if its name ends in .tar, and if it has records of WebDataset"},
 		{"hdf5", []byte("\x89HDF\r\n\x1a\n"), status.Unsupported, `is an HDF5 file; if it fits into memory: mf.from_arrays({"x": h5py.File("in.h5")["x"][:]}); if not, ` + rewrite},

@@ -65,8 +65,8 @@ func (f finder) directory(dir string) ([]File, error) {
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the .npy files, the indexes of Megatron, the archives or the files with JSON
-// Lines: the first of these that there are. Without all of them it returns the files without any suffix, if one has Arrow
+// such files it returns the .npy files, the indexes of Megatron, the archives, the files of TFRecord or
+// those of JSON Lines: the first of these that there are. Without all of them it returns the files without any suffix, if one has Arrow
 // data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
@@ -96,15 +96,15 @@ func arrowFiles(entries []blob.Entry) []string {
 	return namesOf(entries, isLines)
 }
 
-// otherFiles returns the names of the .npy files in a directory, of the indexes of Megatron, or of the
-// archives.
+// otherFiles returns the names of the .npy files in a directory, of the indexes of Megatron, of the
+// archives, or of the files of TFRecord.
 func otherFiles(entries []blob.Entry) []string {
 	for _, suffix := range []string{npy, Index, Archive} {
 		if names := namesOf(entries, func(name string) bool { return !hidden(name) && suffixOf(name) == suffix }); len(names) > 0 {
 			return names
 		}
 	}
-	return nil
+	return namesOf(entries, func(name string) bool { return !hidden(name) && IsRecords(name) })
 }
 
 // namesOf returns the names of some files in a directory.

@@ -23,7 +23,11 @@ type shard struct {
 }
 
 func shardOf(name string) shard {
-	stem := name[:len(name)-len(suffixOf(name))]
+	suffix := suffixOf(name)
+	stem := name[:len(name)-len(suffix)]
+	if m := recordsSuffix.FindStringSubmatch(suffix); m != nil {
+		stem += m[1]
+	}
 	s := shard{name: name, stem: stem}
 	if m := numbered.FindStringSubmatch(stem); m != nil {
 		s.stem = m[1]

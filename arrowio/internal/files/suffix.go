@@ -2,6 +2,7 @@ package files
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,25 +22,47 @@ const (
 // directory stands for them only if it has no data of another format.
 var lines = []string{".jsonl", ".ndjson"}
 
-// compressed are the suffixes of compressed lines, after one of lines or .json.
+// compressed are the suffixes of compressed lines, after one of lines or .json, and of TFRecord.
 var compressed = []string{".gz", ".zst"}
 
-// suffixOf returns the suffix of a name in lower case, such as .parquet or .jsonl.gz.
+// recordsSuffix matches how the names of TFRecord's files end. TFDS writes the numbers of shards behind the suffix.
+var recordsSuffix = regexp.MustCompile(`\.tfrecords?(-[0-9]{5,}-of-[0-9]{5,})?(\.gz|\.zst)?$`)
+
+// suffixOf returns the suffix of a name in lower case, such as .parquet, .jsonl.gz or
+// .tfrecord-00000-of-00002.
 func suffixOf(name string) string {
-	ext := strings.ToLower(path.Ext(name))
+	name = strings.ToLower(name)
+	if strings.Contains(name, ".tfrecord") { // the names of a directory may be many
+		if m := recordsSuffix.FindString(name); m != "" {
+			return m
+		}
+	}
+	ext := path.Ext(name)
 	if slices.Contains(compressed, ext) {
-		return strings.ToLower(path.Ext(name[:len(name)-len(ext)])) + ext
+		return path.Ext(name[:len(name)-len(ext)]) + ext
 	}
 	return ext
 }
 
-// Lines reports whether a file has JSON Lines by its name, and how they are compressed: a suffix, or "".
-func Lines(name string) (found bool, compression string) {
+// IsLines reports whether a file has JSON Lines by its name.
+func IsLines(name string) bool {
 	suffix := suffixOf(name)
 	if ext := path.Ext(suffix); ext != suffix {
-		return slices.Contains(append(lines, ".json"), strings.TrimSuffix(suffix, ext)), ext
+		return slices.Contains(append(lines, ".json"), strings.TrimSuffix(suffix, ext))
 	}
-	return slices.Contains(lines, suffix), ""
+	return slices.Contains(lines, suffix)
+}
+
+// IsRecords reports whether a file is one of TFRecord by its name.
+func IsRecords(name string) bool { return strings.HasPrefix(suffixOf(name), ".tfrecord") }
+
+// Compression returns how a file of JSON Lines or TFRecord is compressed by its name: a suffix, or "".
+func Compression(name string) string {
+	ext := path.Ext(suffixOf(name))
+	if !slices.Contains(compressed, ext) || !IsLines(name) && !IsRecords(name) {
+		return ""
+	}
+	return ext
 }
 
 // Suffixes lists the suffixes, as errors do.
@@ -49,10 +72,7 @@ var Suffixes = strings.Join(suffixes, ", ")
 func isArrow(name string) bool { return !hidden(name) && hasSuffix(name) }
 
 // isLines reports whether a file has JSON Lines by its name, and is not hidden.
-func isLines(name string) bool {
-	found, _ := Lines(name)
-	return found && !hidden(name)
-}
+func isLines(name string) bool { return IsLines(name) && !hidden(name) }
 
 func hasSuffix(name string) bool {
 	return slices.Contains(suffixes, strings.ToLower(path.Ext(name)))

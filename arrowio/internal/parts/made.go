@@ -21,7 +21,7 @@ import (
 )
 
 // Made keeps in the folder what is made of a whole file when it is opened: the text of a compressed
-// file, and where its lines are. All processes of a host make it once. Without a folder it is kept in
+// file, and where its lines or records are. All processes of a host make it once. Without a folder it is kept in
 // memory, up to MaxMade bytes for all files.
 type Made struct {
 	Options

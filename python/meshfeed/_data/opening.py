@@ -54,13 +54,17 @@ def open(
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
 ) -> Dataset:
-    """Opens files of Parquet, Arrow IPC, JSON Lines, WebDataset and tokens as one dataset.
+    """Opens files of Parquet, Arrow IPC, JSON Lines, WebDataset, TFRecord or tokens as a dataset.
 
     JSON Lines may be compressed (``.jsonl``, ``.ndjson``, ``.jsonl.gz``, ``.jsonl.zst``). The first
     MiB of a file gives the fields their types: int64, float64, bool, text, and lists of these.
 
     An archive of WebDataset (``shards-{000000..000127}.tar``) has a field for each ending of the
     names of files, with their bytes, and ``__key__``.
+
+    A file of TFRecord, also compressed with gzip, has a field for each feature of its records of
+    ``tf.Example``: bytes, float32 or int64. A feature with one value in each record is a scalar,
+    and one with as many in every record has rows of that length. Others are lists.
 
     Files of tokens are .npy files, raw files, and pairs of Megatron, which are opened by their
     ``.idx``. They have one field, ``tokens``. A .npy file has a record for each index of its first
@@ -92,8 +96,8 @@ def open(
         split: which split of a directory is meant, such as "train". The directory is a
             `DatasetDict` that `save_to_disk` wrote, a dataset in the cache of `load_dataset` or of
             `huggingface_hub`, or has files such as ``train-00000-of-00002.parquet``.
-        cache: where the rows of Parquet, JSON Lines and compressed files are kept once they are
-            decoded, with the text of compressed JSON Lines.
+        cache: where the rows of Parquet, JSON Lines, TFRecord and compressed files are kept once
+            they are decoded, with the text of compressed files of JSON Lines and TFRecord.
             "memory" keeps up to 256 MiB. A path is a folder, which is made if it does not exist;
             all processes of a host share it, and it may be removed at any time when none runs.
             "auto", the default, is memory if the fields of a loader take up to 256 MiB decoded,

@@ -1,6 +1,5 @@
 """What `mf.open` advises for files of other formats works."""
 
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,8 +52,9 @@ def test_arrays_become_records_or_weights(
     assert len(eval(hints["as weights"], names)(name)) == 1
 
 
-def test_a_glob_of_tfrecords(tmp_path: Path) -> None:
-    length = struct.pack("<Q", 20)
-    (tmp_path / "a.tfrecord").write_bytes(length + b"^=)\x15" + bytes(24))
-    with pytest.raises(mf.UnsupportedError, match="it is a TFRecord file; decode its samples once"):
+def test_a_glob_of_array_records(tmp_path: Path) -> None:
+    head = "83af70d10d884a3f0000000000000000400000000000000091bac23c9287e1a9"  # of every such file
+    (tmp_path / "a.array_record").write_bytes(bytes.fromhex(head) + bytes(100))
+    message = "it is an ArrayRecord file; decode its records once with array_record, and write the"
+    with pytest.raises(mf.UnsupportedError, match=message):
         mf.open(tmp_path / "*")

@@ -31,13 +31,11 @@ const bom = "\ufeff"
 
 // file is the contents of a text.
 type file struct {
-	format.Plain
+	format.Runs
 	content *resident.File
-	lines   []Lines
 	keys    []key
 	places  map[string]int // by name: the number of the key
 	chosen  []string       // the keys that are read; nil for all
-	passes  format.Passes
 }
 
 // chooses reports whether a key is read.
@@ -45,14 +43,12 @@ func (c *file) chooses(name string) bool { return c.chosen == nil || slices.Cont
 
 // Open opens a text, which is divided into lines. It reads the first unit. Keys that are not chosen are
 // columns too, but their values are not read; nil chooses all keys.
-func Open(ctx context.Context, content *resident.File, lines []Lines, chosen []string) (format.Contents, error) {
-	c := &file{content: content, lines: lines, places: map[string]int{}, chosen: chosen}
-	c.passes.Decode = c.decode
+func Open(ctx context.Context, content *resident.File, lines []format.Run, chosen []string) (format.Contents, error) {
+	c := &file{content: content, places: map[string]int{}, chosen: chosen}
+	c.SetRuns(lines)
+	c.Passes.Decode, c.As, c.NullsOf, c.PerByte = c.decode, "json", c.nulls, bytesPerByte
 	digest := sha256.New()
-	at := int64(0)
 	for _, l := range lines {
-		c.Facts.Units = append(c.Facts.Units, resident.Extent{Offset: at, Length: l.End - at})
-		at = l.End
 		fmt.Fprintln(digest, l.End, l.Records)
 	}
 	if err := c.sample(ctx); err != nil {
@@ -73,46 +69,14 @@ func Open(ctx context.Context, content *resident.File, lines []Lines, chosen []s
 	return c, nil
 }
 
-// Scan implements format.Contents. It reads nothing.
-func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, format.Encoded{Records: c.lines[i].Records, Elements: c.Facts.Units[i].Length, As: "json", NullsOf: c.nulls}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // nulls returns that a column may have nulls, because only the sample is known.
 func (c *file) nulls(column int) buffers.Nulls {
-	return buffers.Nulls{May: true, Has: c.keys[column].records < c.lines[0].Records}
+	return buffers.Nulls{May: true, Has: c.keys[column].records < c.List[0].Records}
 }
 
-// Bounds on the memory of a decoding, by what a byte of text becomes: "1," becomes a number of 8 bytes,
-// and a key that a line does not have becomes one too. Buffers that grow have up to twice their bytes.
-const (
-	bytesPerByte  = 8
-	bytesPerValue = 16
-)
-
-// Decoding implements format.Contents.
-func (c *file) Decoding(_ context.Context, unit, column int, _ *arrowtype.Field) (format.Decoding, error) {
-	memory := bytesPerByte*c.Facts.Units[unit].Length + bytesPerValue*c.lines[unit].Records*int64(len(c.keys))
-	return format.Decoding{Memory: memory, Run: func(ctx context.Context, lists bool) (*buffers.Decoded, error) {
-		return c.passes.Column(ctx, unit, column, lists)
-	}}, nil
-}
-
-// Verify implements format.Contents. It parses all lines.
-func (c *file) Verify(ctx context.Context, _ []int, progress func(bytes int64)) error {
-	for unit := range c.lines {
-		if _, err := c.decode(ctx, unit); err != nil {
-			return err
-		}
-		progress(c.Facts.Units[unit].Length)
-	}
-	return nil
-}
+// bytesPerByte bounds the memory of a decoding: "1," becomes a number of 8 bytes, in a buffer that may
+// have twice its bytes.
+const bytesPerByte = 8
 
 // decode parses the lines of a unit, and returns all columns.
 func (c *file) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error) {
@@ -143,7 +107,7 @@ func (c *file) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 	}
 	out := make([]*buffers.Decoded, len(columns))
 	for i, column := range columns {
-		out[i] = column.decoded(c.lines[unit].Records)
+		out[i] = column.decoded(c.List[unit].Records)
 		out[i].Reading, out[i].Unpacking = parsing.Sub(began), time.Since(parsing)
 	}
 	return out, nil
@@ -160,10 +124,7 @@ func (c *file) read(ctx context.Context, unit int, ready func(), visit func(reco
 	if e.Offset == 0 {
 		text = bytes.TrimPrefix(text, []byte(bom))
 	}
-	number, record := int64(0), int64(0)
-	if unit > 0 {
-		number = c.lines[unit-1].Lines
-	}
+	number, record := c.Before(unit), int64(0)
 	for line := range bytes.Lines(text) {
 		number++
 		object := jsontext.Value(line).Trim()
@@ -182,8 +143,8 @@ func (c *file) read(ctx context.Context, unit int, ready func(), visit func(reco
 		}
 		record++
 	}
-	if record != c.lines[unit].Records {
-		return status.Errorf(status.DataLoss, "arrowio", "the lines up to %d have %d records, but had %d when they were counted", number, record, c.lines[unit].Records).
+	if record != c.List[unit].Records {
+		return status.Errorf(status.DataLoss, "arrowio", "the lines up to %d have %d records, but had %d when they were counted", number, record, c.List[unit].Records).
 			WithHint("do not write to files that are open; if nothing writes to the file, clear the cache: meshfeed cache clear")
 	}
 	return nil

@@ -3,26 +3,16 @@ package jsonl
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/core/status"
 )
-
-// Lines are the lines of a unit.
-type Lines struct {
-	End     int64 // the first byte after them
-	Records int64 // lines that are not empty
-	Lines   int64 // lines of the text up to End
-}
 
 const (
 	// unitBytes is about how many bytes of text a unit has. A gather parses a whole unit to read
 	// one row.
 	unitBytes = 1 << 20
-
-	// maxRecords bounds the records of a unit, because each takes memory for every key.
-	maxRecords = 1 << 15
 
 	// maxLine bounds a line, which is parsed in memory.
 	maxLine = 64 << 20
@@ -32,7 +22,7 @@ const (
 )
 
 // Count divides a text into units. It reads all of the text, and parses nothing.
-func Count(ctx context.Context, content *resident.File) ([]Lines, error) {
+func Count(ctx context.Context, content *resident.File) ([]format.Run, error) {
 	c := counter{}
 	piece := make([]byte, min(pieceBytes, content.Size()))
 	for at := int64(0); at < content.Size(); at += int64(len(piece)) {
@@ -66,8 +56,8 @@ func Count(ctx context.Context, content *resident.File) ([]Lines, error) {
 
 // counter counts the lines of a text.
 type counter struct {
-	units     []Lines
-	unit      Lines
+	units     []format.Run
+	unit      format.Run
 	at        int64 // bytes so far
 	lineStart int64
 	filled    bool // the line has more than spaces
@@ -84,8 +74,8 @@ func (c *counter) add(text []byte) error {
 		c.filled = c.filled || len(bytes.TrimLeft(text[:n+1], " \t\r\n")) > 0
 		c.at, text = c.at+int64(n+1), text[n+1:]
 		if c.at-c.lineStart > maxLine {
-			return status.Errorf(status.Unsupported, "arrowio", "line %d has more than %d bytes", c.unit.Lines+1, maxLine).
-				WithHint("write one object per line; store large values as arrays in Arrow or Parquet").With("line", c.unit.Lines+1)
+			return status.Errorf(status.Unsupported, "arrowio", "line %d has more than %d bytes", c.unit.Number+1, maxLine).
+				WithHint("write one object per line; store large values as arrays in Arrow or Parquet").With("line", c.unit.Number+1)
 		}
 		if ends {
 			c.endLine()
@@ -95,12 +85,12 @@ func (c *counter) add(text []byte) error {
 }
 
 func (c *counter) endLine() {
-	c.unit.Lines++
+	c.unit.Number++
 	if c.filled {
 		c.unit.Records++
 	}
 	c.lineStart, c.filled = c.at, false
-	if c.at-c.start() >= unitBytes || c.unit.Records == maxRecords {
+	if c.at-c.start() >= unitBytes || c.unit.Records == format.MaxRunRecords {
 		c.endUnit()
 	}
 }
@@ -122,27 +112,7 @@ func (c *counter) endUnit() {
 // IndexName names the index in a cache. It changes with what Count returns.
 const IndexName = "lines 1"
 
-// AppendIndex appends units to b, to keep them.
-func AppendIndex(b []byte, units []Lines) []byte {
-	for _, l := range units {
-		for _, n := range []int64{l.End, l.Records, l.Lines} {
-			b = binary.LittleEndian.AppendUint64(b, uint64(n))
-		}
-	}
-	return b
-}
-
 // ReadIndex returns the units of a text of size bytes. ok is false if they do not fit it.
-func ReadIndex(b []byte, size int64) (units []Lines, ok bool) {
-	before := Lines{}
-	for ; len(b) >= 24; b = b[24:] {
-		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
-		l := Lines{number(0), number(1), number(2)}
-		length, lines := l.End-before.End, l.Lines-before.Lines
-		if length <= 0 || length > maxLine+unitBytes || lines < 0 || l.Records < 0 || l.Records > min(lines, maxRecords) {
-			return nil, false
-		}
-		units, before = append(units, l), l
-	}
-	return units, len(b) == 0 && len(units) > 0 && before.End == size
+func ReadIndex(b []byte, size int64) (units []format.Run, ok bool) {
+	return format.ReadRuns(b, size, maxLine+unitBytes)
 }
