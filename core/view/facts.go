@@ -1,8 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -17,6 +19,9 @@ func (b *base) Facts() source.Facts {
 		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
 	for _, below := range b.facts {
+		if below.Changes != nil {
+			f.Changes = b.changes
+		}
 		f.Slow = f.Slow || below.Slow
 		if f.Notes == nil {
 			f.Notes = below.Notes
@@ -24,9 +29,6 @@ func (b *base) Facts() source.Facts {
 	}
 	if len(b.below) == 1 {
 		f.Units = b.facts[0].Units
-		if b.facts[0].Changes != nil {
-			f.Changes = b.changes
-		}
 		f.Check = b.checked(func(ctx context.Context, below checkFunc, fields []int, start, stop int64) error {
 			return below(ctx, fields, start, stop)
 		})
@@ -34,25 +36,56 @@ func (b *base) Facts() source.Facts {
 	return f
 }
 
-// changes returns the changes of the one dataset below. If the view has other records, it counts a
+// changes returns the changes of the datasets below. If the view has other records, it counts a
 // change from the start of its epoch on, because any record of the epoch may be later.
-func (b *base) changes(ctx context.Context) (changes []source.Change, err error) {
+func (b *base) changes(ctx context.Context) ([]source.Change, error) {
+	return b.changesBelow(ctx, func(i int, record int64) (at int64, reached bool) {
+		n := max(b.below[i].Len(), 1)
+		at = record / n * b.records
+		if b.renumber == nil {
+			at += b.starts[i] + record%n
+		}
+		return at, true
+	})
+}
+
+// changesBelow returns the changes of each dataset below, while the others stay as they are. first returns
+// the first record of the view that a change of dataset i reaches.
+func (b *base) changesBelow(ctx context.Context, first func(i int, record int64) (at int64, reached bool)) (all []source.Change, err error) {
 	err = b.call(ctx, func(ctx context.Context) error {
-		if changes, err = b.facts[0].Changes(ctx); err != nil {
+		now, err := b.identitiesBelow(ctx)
+		if err != nil {
 			return err
 		}
-		for i := range changes {
-			c := &changes[i]
-			if b.renumber != nil {
-				c.Record = c.Record / max(b.below[0].Len(), 1) * b.records
+		for i, f := range b.facts {
+			if f.Changes == nil {
+				continue
 			}
-			if c.Before, err = b.identify(ctx, []source.Fingerprint{c.Before}); err != nil {
+			changes, err := f.Changes(ctx)
+			if err != nil {
 				return err
 			}
+			for _, c := range changes {
+				at, reached := first(i, c.Record)
+				if !reached {
+					continue
+				}
+				before := slices.Clone(now)
+				for k := range before {
+					if now[k] == now[i] { // a dataset that occurs twice changes twice
+						before[k] = c.Before
+					}
+				}
+				if c.Before, err = b.identify(ctx, before); err != nil {
+					return err
+				}
+				all = append(all, source.Change{Record: at, Before: c.Before})
+			}
 		}
+		slices.SortStableFunc(all, func(a, b source.Change) int { return cmp.Compare(a.Record, b.Record) })
 		return nil
 	})
-	return changes, err
+	return all, err
 }
 
 // checked returns a check of the view by the check of the one dataset below, or nil if that has

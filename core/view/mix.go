@@ -253,8 +253,12 @@ func (v *mix) identities(ctx context.Context, below []source.Fingerprint) (all [
 	return all, nil
 }
 
-// changes returns the stages after the first one.
+// changes returns the stages after the first one, and the changes of datasets, from the draws on that take
+// the first records that differ.
 func (v *mix) changes(ctx context.Context) (changes []source.Change, err error) {
+	if changes, err = v.changesBelow(ctx, v.draws.Position); err != nil {
+		return nil, err
+	}
 	err = v.call(ctx, func(ctx context.Context) error {
 		below, err := v.identitiesBelow(ctx)
 		if err != nil {

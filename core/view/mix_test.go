@@ -155,6 +155,35 @@ func TestAppendedStages(t *testing.T) {
 			t.Errorf("case %d: got %v and %v, want %v", i, changes, err, want)
 		}
 	}
+	outer := func(inner source.Source) source.Source {
+		return must(view.Mix([]source.Source{a, inner}, view.Mixing{Schedule: append(weights(3, 1), mixture.Stage{Start: 300, Weights: []float64{1, 1}}), Records: 20}))
+	}
+	draws, err := mixture.New(0, append(weights(3, 1), mixture.Stage{Start: 300, Weights: []float64{1, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := func(inner source.Source) source.Source { return must(view.Concat(a, inner, b, inner)) }
+	at := func(number int64) int64 { draw, _ := draws.Position(1, number); return draw }
+	for name, c := range map[string]struct {
+		over  func(source.Source) source.Source
+		first func(record int64) int64
+	}{
+		"mixture": {outer, at}, "concatenation": {joined, func(record int64) int64 { return record/20*58 + 7 + record%20 }},
+	} {
+		changes, err := c.over(all).Facts().Changes(t.Context())
+		want := []source.Change{{Record: c.first(50), Before: fingerprint(t, c.over(two))}, {Record: c.first(90), Before: fingerprint(t, c.over(three))}}
+		for _, w := range want {
+			i := slices.IndexFunc(changes, func(got source.Change) bool { return got.Before == w.Before })
+			if err != nil || i < 0 || changes[i] != w {
+				t.Errorf("%s: got %v and %v, want %v", name, changes, err, w)
+			}
+		}
+		now, before := c.over(all), c.over(three)
+		epoch, record := c.first(90)/now.Len(), c.first(90)%now.Len()
+		if !slices.Equal(labelsOf(t, now, epoch, upTo(record)...), labelsOf(t, before, epoch, upTo(record)...)) {
+			t.Errorf("%s: records before %d of epoch %d have changed", name, record, epoch)
+		}
+	}
 	if other := mix([]source.Source{a, b}, weights(1, 3)...); fingerprint(t, other) == fingerprint(t, two) {
 		t.Error("other weights have the same fingerprint")
 	}

@@ -143,6 +143,56 @@ def test_a_state_fits_after_stages_were_appended() -> None:
     )
 
 
+def test_stages_appended_inside_of_another_dataset() -> None:
+    """A mixture in another one, or in a concatenation, may get stages behind its own draws."""
+
+    def inner(*schedule: Any) -> mf.Dataset:
+        datasets = {name: parts()[name] for name in ("web", "code")}
+        return mf.mix(datasets, {"web": 3, "code": 1}, schedule=schedule, length=160)
+
+    def outer(inner: mf.Dataset) -> mf.Dataset:
+        return mf.mix(
+            {"math": parts()["math"], "inner": inner}, {"math": 1, "inner": 1}, length=200
+        )
+
+    def joined(inner: mf.Dataset) -> mf.Dataset:
+        return mf.concat([parts()["math"], inner])
+
+    for over, drawn in ((outer, 40), (joined, 40)):  # of the inner one, in 80 records
+        with mf.Loader(over(inner()), batch_size=16) as loader:
+            batches = iter(loader)
+            for _ in range(5):
+                next(batches)
+            state = loader.state()
+            expected = next(batches)["x"]
+        later = over(inner((drawn + 30, {"web": 0, "code": 1})))
+        with mf.Loader(later, batch_size=16, state=state) as loader:
+            assert np.array_equal(next(iter(loader))["x"], expected)
+        with pytest.raises(
+            mf.IncompatibleError, match=r"was saved without this change at record 80"
+        ):
+            mf.Loader(over(inner((drawn - 8, {"web": 0, "code": 1}))), batch_size=16, state=state)
+
+
+def test_certificates_of_before_and_after_an_appended_stage() -> None:
+    """Each is checked alone, because they name two datasets."""
+
+    def play(ds: mf.Dataset, state: Any = None) -> tuple[Any, mf.Certificate]:
+        with mf.Loader(ds, batch_size=16, state=state) as loader:
+            for _ in zip(range(5), loader, strict=False):
+                pass
+            return loader.state(), loader.certificate()
+
+    state, before = play(mf.mix(parts(), WEIGHTS))
+    later = mf.mix(parts(), WEIGHTS, schedule=[(96, dict.fromkeys(SIZES, 1))])
+    _, after = play(later, state)
+    before.check(first=(0, 0), last=(0, 80))
+    after.check(first=(0, 80), last=(0, 160))
+    assert not after.complete(first=(0, 79), last=(0, 160))
+    with pytest.raises(mf.IncompatibleError, match="different sequences cannot be added: dataset"):
+        before + after
+
+
 def test_lengths() -> None:
     even = dict.fromkeys(SIZES, 1)
     assert len(mf.mix(parts(), even)) == 630
