@@ -7,6 +7,7 @@ import hashlib
 import json
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -84,7 +85,9 @@ class Results:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Returns the contents of a file from any machine."""
+    """Returns the contents of a file from any machine, and ends the program if there is no file."""
+    if not path.exists():
+        sys.exit(f"there are no results in {path}: measure without --render first")
     held: dict[str, Any] = json.loads(path.read_text())
     return held
 

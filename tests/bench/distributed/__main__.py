@@ -32,7 +32,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
     parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
-    held = json.loads(options.json.read_text()) if options.json.exists() else {"pieces": {}}
+    held: dict[str, Any] = {"pieces": {}}
+    if options.render or options.json.exists():
+        held = results.load(options.json)
     if not options.render:
         options.folder.mkdir(parents=True, exist_ok=True)
         if held.get("machine") != (machine := results.machine()):

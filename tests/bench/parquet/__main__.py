@@ -36,7 +36,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             print(page.tables({SMALL.name: measure(SMALL, Path(folder), 1)}))
         return 0
-    held = json.loads(options.json.read_text()) if options.json.exists() else {"cases": {}}
+    held: dict[str, Any] = {"cases": {}}
+    if options.render or options.json.exists():
+        held = results.load(options.json)
     if not options.render:
         if held.get("machine") != (machine := results.machine() | _more()):
             held = {"machine": machine, "cases": {}}  # results of two machines never mix

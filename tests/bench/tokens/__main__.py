@@ -36,7 +36,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             print(page.tables({case.name: measure(case, Path(folder), 1) for case in QUICK}))
         return 0
-    held = json.loads(options.json.read_text()) if options.json.exists() else {"cases": {}}
+    held: dict[str, Any] = {"cases": {}}
+    if options.render or options.json.exists():
+        held = results.load(options.json)
     if not options.render:
         if held.get("machine") != (machine := results.machine() | _more()):
             held = {"machine": machine, "cases": {}}  # results of two machines never mix

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.bench.tokens import page, play
+from tests.bench.tokens.__main__ import main
 from tests.bench.tokens.cases import TINY, Batch, Case, Documents, Mixture
 from tests.bench.tokens.loops import LOOPS
 
@@ -41,6 +42,12 @@ def test_every_loop_delivers_its_rows(case: Case, tmp_path: Path) -> None:
     assert whole.endswith(text)
     assert "Measured 2026-01-01, commit c0ffee." in whole
     assert text.count("| resume in ms: ") == sum(name.startswith("meshfeed") for name in runs)
+
+
+def test_a_page_without_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tokens", "--render", "--json", str(tmp_path / "none.json")])
+    with pytest.raises(SystemExit, match=r"no results in .*none\.json: measure without --render"):
+        main()
 
 
 class Wrong:
