@@ -16,7 +16,7 @@ export CGO_ENABLED ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup wasm page page-test licenses FORCE demo demo-lm demo-go drill pages site test test-deep lint check lib install wheel wheels bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
+.PHONY: help setup wasm page page-test licenses FORCE demo demo-lm demo-images demo-go drill pages site test test-deep lint check lib install wheel wheels bench bench-go bench-planner golden fuzz selfcheck gpu-check-go plugin-cpu plugins-absent loaders clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ demo: lib $(VENV)/.demo ## train on real images over eight devices, stop, resume
 
 demo-lm: lib $(VENV)/.demo ## train a language model on packed and mixed text, kill it, resume on another mesh (two minutes)
 	$(PYTHON) docs/demo-lm/lm.py --out demo-lm-out
+
+demo-images: lib $(VENV)/.demo ## train on JPEG files in archives, stop, resume on one device and in four processes (a minute)
+	$(PYTHON) docs/demo-images/images.py --out demo-images-out
 
 demo-go: lib $(VENV)/.demo ## train with GoMLX on eight virtual devices and on XLA, check that both and JAX get the same batches (half a minute)
 	@$(MAKE) --no-print-directory plugin-cpu || echo "XLA's plugin for CPUs could not be fetched"
@@ -170,4 +173,4 @@ $(LOADERS)/.ready: tools/loaders.txt | $(VENV)/pyvenv.cfg
 loaders: $(LOADERS)/.ready ## install TensorFlow and Datarax for the guide that compares with them (2 GB)
 
 clean: ## remove everything that make built
-	rm -rf $(VENV) .build build dist site demo-out demo-lm-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules
+	rm -rf $(VENV) .build build dist site demo-out demo-lm-out demo-images-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "drill"))
@@ -28,7 +27,7 @@ import corpus
 import numpy as np
 import report
 from corpus import BATCH, LENGTH, STEPS
-from processes import Run, start, wait
+from processes import Run, complete, say, start, wait
 
 import meshfeed as mf
 
@@ -60,8 +59,8 @@ def main() -> None:
     state = (out / "state.json").read_bytes()
     after = resumed(out)
     results = report.Results(
-        before=steps_of(before),
-        after=steps_of(after),
+        before=before.together(),
+        after=after.together(),
         batches=undisturbed(corpus.mixture(sources)),
         packing={name: ds.packing() for name, ds in sources.items()},
         state=len(state),
@@ -90,12 +89,9 @@ def disturbed(out: Path) -> Run:
 
 def resumed(out: Path) -> Run:
     """Continues with one process."""
+    say("1 process of 8 devices continues from the last save, on a 2 by 4 mesh")
     run = start("after", out, HERE / "train.py", [8], "--seq", 4)
-    try:
-        say("1 process of 8 devices continues from the last save, on a 2 by 4 mesh")
-        wait(run, lambda: all(p.poll() == 0 for p in run.processes))
-    finally:
-        run.end()
+    complete(run)
     return run
 
 
@@ -106,19 +102,9 @@ def undisturbed(mixture: mf.Dataset) -> list[Batch]:
         return [next(batches) for _ in range(STEPS)]
 
 
-def steps_of(run: Run) -> list[report.Step]:
-    """Returns the lines of all processes by step. The last step of a killed run may be missing."""
-    logs = [run.lines(rank) for rank in range(len(run.processes))]
-    return list(zip(*logs, strict=False))
-
-
 def check(results: report.Results) -> None:
     """Compares each batch of both runs with the undisturbed run."""
-    compared = 0
-    for together in [*results.before, *results.after]:
-        (step,) = {line["step"] for line in together}
-        found = [block for line in together for block in line["blocks"]]
-        compared += blocks.compare(step, results.batches[step - 1], found)
+    compared = blocks.compare_all([*results.before, *results.after], results.batches)
     before, after = ([step[0]["step"] for step in run] for run in (results.before, results.after))
     if before != list(range(1, len(before) + 1)) or after != list(range(after[0], STEPS + 1)):
         sys.exit(f"the steps are {before}, and after the resume {after}")
@@ -138,13 +124,6 @@ def check_losses(results: report.Results) -> None:
     for source, losses in results.losses().items():
         if not losses[-1] < 0.85 * losses[0]:
             sys.exit(f"the loss of {source} went from {losses[0]:.2f} to {losses[-1]:.2f} only")
-
-
-BEGAN = time.monotonic()
-
-
-def say(text: str) -> None:
-    print(f"{time.monotonic() - BEGAN:5.1f} s  {text}", flush=True)
 
 
 if __name__ == "__main__":

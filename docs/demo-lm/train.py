@@ -1,19 +1,17 @@
-"""One process of the demo's training run. The program has no rank: meshfeed and JAX know it.
-
-A save first writes the weights to a new file, named after the step. Then it replaces the loader's
-state atomically. If the process is killed in between, the old state and its weights still exist.
-"""
+"""One process of the demo's training run. The program has no rank: meshfeed and JAX know it."""
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
 import time
 from pathlib import Path
-from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "drill"))
 
 import blocks
 import jax
+import member
 import numpy as np
 import transformer
 from corpus import BATCH, STEPS, mixture, packed
@@ -28,20 +26,10 @@ SPECS["source"] = P("data")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--processes", type=int, required=True)
-    parser.add_argument("--rank", type=int, required=True)
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--log", type=Path, required=True)
+    parser = member.parser(__doc__)
     parser.add_argument("--seq", type=int, required=True, help="the parts of a row")
     args = parser.parse_args()
-    jax.distributed.initialize(
-        args.address,
-        num_processes=args.processes,
-        process_id=args.rank,
-        cluster_detection_method="deactivate",
-    )
+    member.join(args)
     train(args.folder, args.log, args.seq)
     jax.distributed.shutdown()
 
@@ -49,17 +37,12 @@ def main() -> None:
 def train(folder: Path, log: Path, seq: int) -> None:
     """Trains from the last save, if there is one, to the last step."""
     mesh = mf.make_mesh({"data": -1, "seq": seq})
-    state = folder / "state.json"
-    loader = mf.Loader(
-        mixture(packed(folder)),
-        mesh,
-        SPECS,
-        batch_size=BATCH,
-        epochs=-1,
-        state=state if state.exists() else None,
-    )
-    step = loader.epoch * loader.steps_per_epoch + loader.step
-    weights, moments = jax.device_put(restored(folder, step), NamedSharding(mesh, P()))
+    sources = mixture(packed(folder))
+    options = {"batch_size": BATCH, "epochs": -1, "state": member.last_save(folder)}
+    loader = mf.Loader(sources, mesh, SPECS, **options)
+    step, replicated = member.steps_done(loader), NamedSharding(mesh, P())
+    fresh = transformer.init()
+    weights, moments = jax.device_put(member.restored(folder, loader, fresh), replicated)
     with loader, log.open("w") as lines, jax.set_mesh(mesh):
         asked = time.monotonic()
         for batch in loader:
@@ -72,21 +55,11 @@ def train(folder: Path, log: Path, seq: int) -> None:
             line |= {"losses": sums, "labels": labels, "blocks": blocks.held(batch)}
             lines.write(json.dumps(line) + "\n")
             lines.flush()
-            if step % SAVE_EVERY == 0 and jax.process_index() == 0:
-                np.savez(folder / f"weights-{step}.npz", *jax.tree.leaves((weights, moments)))
-                loader.save_state(state)
+            if step % SAVE_EVERY == 0:
+                member.save(folder, loader, (weights, moments))
             if step == STEPS:
                 return
             asked = time.monotonic()
-
-
-def restored(folder: Path, step: int) -> Any:
-    """Returns weights and moments as they were after a step."""
-    fresh = transformer.init()
-    if step == 0:
-        return fresh
-    with np.load(folder / f"weights-{step}.npz") as saved:
-        return jax.tree.unflatten(jax.tree.structure(fresh), list(saved.values()))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 import picture
 import pyarrow as pa
 from leftovers import in_shared_memory, left_since
-from processes import Run, start, wait
+from processes import Run, complete, say, start, wait
 
 import meshfeed as mf
 
@@ -90,12 +90,9 @@ def disturbed(out: Path) -> Run:
 def resumed(out: Path, saved: dict[str, int]) -> Run:
     """Continues with two processes."""
     say(f"the last save: epoch {saved['epoch']}, position {saved['position']}")
+    say("2 processes of 4 devices continue from it")
     run = start("after", out, HERE / "train.py", [4, 4], "--steps", STEPS)
-    try:
-        say("2 processes of 4 devices continue from it")
-        wait(run, lambda: all(p.poll() == 0 for p in run.processes))
-    finally:
-        run.end()
+    complete(run)
     return run
 
 
@@ -131,13 +128,6 @@ def write_data(path: Path) -> None:
     table = pa.table(columns, names=["x", "y"])
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table, max_chunksize=100)
-
-
-BEGAN = time.monotonic()
-
-
-def say(text: str) -> None:
-    print(f"{time.monotonic() - BEGAN:5.1f} s  {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+BEGAN = time.monotonic()
 HANG = 300.0  # seconds without a new line in any log, after which a run counts as hanging
 
 
@@ -36,6 +37,11 @@ class Run:
         log = self.folder / f"{self.name}-{rank}.jsonl"
         whole = log.read_text().split("\n")[:-1] if log.exists() else []
         return [json.loads(line) for line in whole]
+
+    def together(self) -> list[tuple[dict[str, Any], ...]]:
+        """Returns the lines of all processes by step, without a step that one has not logged."""
+        logs = [self.lines(rank) for rank in range(len(self.processes))]
+        return list(zip(*logs, strict=False))
 
     def logged(self) -> int:
         """Returns the number of bytes in all logs."""
@@ -64,6 +70,14 @@ def start(name: str, folder: Path, program: Path, devices: list[int], *arguments
     return run
 
 
+def complete(run: Run) -> None:
+    """Waits until all processes have ended without an error."""
+    try:
+        wait(run, lambda: all(p.poll() == 0 for p in run.processes))
+    finally:
+        run.end()
+
+
 def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
     """Waits for a condition. If a process fails first, the program ends, unless `failed` is set."""
     logged, late = 0, 0.0
@@ -75,3 +89,8 @@ def wait(run: Run, done: Callable[[], bool], *, failed: bool = False) -> None:
             logs = [(run.folder / f"{run.name}-{rank}.log").read_text()[-3000:] for rank in bad]
             sys.exit("\n".join([f"processes {bad} failed, or the run hangs", *logs]))
         time.sleep(0.02)
+
+
+def say(text: str) -> None:
+    """Prints a line with the time since the program began."""
+    print(f"{time.monotonic() - BEGAN:5.1f} s  {text}", flush=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,19 @@ def compare(step: int, batch: Mapping[str, np.ndarray], blocks: list[Block]) -> 
         if not cells.all():
             sys.exit(f"step {step}: no device got {(~cells).sum():,} elements of {name}")
     return len(blocks)
+
+
+def compare_all(steps: Iterable[Sequence[Any]], batches: Sequence[Mapping[str, np.ndarray]]) -> int:
+    """Compares the logged lines of all processes, by step, with the batches of all steps.
+
+    Returns the number of blocks. Exits with a message if a byte differs or is missing.
+    """
+    compared = 0
+    for together in steps:
+        (step,) = {line["step"] for line in together}
+        found = [block for line in together for block in line["blocks"]]
+        compared += compare(step, batches[step - 1], found)
+    return compared
 
 
 def digest(array: Any) -> str:
