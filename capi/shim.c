@@ -288,6 +288,14 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
   return mfgo_dataset_lengths(dataset.id, (char*)field, start, stop, lengths, error);
 }
 
+mf_status mf_dataset_convert(mf_dataset dataset, const char* folder, const char* json, size_t size,
+                             mf_bytes* report, mf_error* error) {
+  RETURNS_TEXT(report);
+  NEED(folder);
+  NEED(json);
+  return mfgo_dataset_convert(dataset.id, (char*)folder, (char*)json, size, report, error);
+}
+
 /* ---- loaders ---- */
 
 mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader_options* options,

@@ -79,19 +79,22 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 		return Report{}, err
 	}
 	defer ds.Close()
-	for _, f := range ds.Files() {
-		if in, _ := (local.Opener{}).Split(f.Path); here && local.Inside(in, dir) {
-			return Report{}, status.Errorf(status.InvalidArgument, "convert", "%s: the input %s lies in the output folder", dir, f.Path).
-				WithHint("name a folder of its own for the output").With("path", dir)
-		}
-	}
-	j := job{ds: ds, folder: local.Folder{Dir: dir}, options: o}
 	if s := ds.Schema(); o.Files.Columns == nil && len(s.Skipped) > 0 {
 		return Report{}, refuse(s, s.Skipped[0])
-	} else if len(s.Fields) == 0 {
-		return Report{}, status.New(status.InvalidArgument, "convert", "the files have no column to convert")
 	}
-	return j.run(ctx, inputs)
+	j := job{ds: ds, src: ds, folder: local.Folder{Dir: dir}, options: o}
+	return j.run(ctx, j.arguments(inputs))
+}
+
+// View converts a view of files, such as one with computed fields, in the same way. Arguments are those of
+// the command that continues the conversion, without the folder and the part. Options.Files is not used.
+// Fields that the view passes on keep their Arrow types.
+func View(ctx context.Context, files *arrowio.Dataset, v source.Source, arguments []string, dir string, o Options) (Report, error) {
+	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	j := job{ds: files, src: v, folder: local.Folder{Dir: dir}, options: o}
+	return j.run(ctx, arguments)
 }
 
 func (o *Options) check() error {
@@ -146,19 +149,35 @@ func joined(names []string) string {
 // job is a run of a conversion.
 type job struct {
 	ds      *arrowio.Dataset
+	src     source.Source // the dataset, or a view of it
 	folder  local.Folder
 	options Options
 }
 
-func (j *job) run(ctx context.Context, inputs []string) (report Report, err error) {
+func (j *job) run(ctx context.Context, arguments []string) (report Report, err error) {
 	var bytes int64
 	for _, f := range j.ds.Files() {
+		if in, _ := (local.Opener{}).Split(f.Path); j.options.Files.Opener == nil && local.Inside(in, j.folder.Dir) {
+			return report, status.Errorf(status.InvalidArgument, "convert", "%s: the input %s lies in the output folder", j.folder.Dir, f.Path).
+				WithHint("name a folder of its own for the output").With("path", j.folder.Dir)
+		}
 		bytes += f.Bytes
 	}
-	schema := j.schema()
-	p := newPlan(j.ds.Facts().Units(), schema.chosen, j.ds.Len(), bytes)
-	m := manifest.Manifest{Version: manifest.Version, Arguments: j.arguments(inputs), Records: j.ds.Len(), RowsPerFile: j.options.RowsPerFile, Columns: schema.described}
-	records := p.files(j.ds.Len(), j.options.RowsPerFile)
+	schema, err := j.schema()
+	if err != nil {
+		return report, err
+	}
+	var units []int64
+	if known := j.src.Facts().Units; known != nil {
+		units = known()
+	}
+	if units == nil && j.src.Len() > 0 {
+		return report, status.New(status.Unsupported, "convert", "the records of the view are in no order of the files").
+			WithHint("convert what is below it, such as the datasets of a mixture")
+	}
+	p := newPlan(units, schema.chosen, j.src.Len(), bytes)
+	m := manifest.Manifest{Version: manifest.Version, Arguments: arguments, Records: j.src.Len(), RowsPerFile: j.options.RowsPerFile, Columns: schema.described}
+	records := p.files(j.src.Len(), j.options.RowsPerFile)
 	if len(records) > maxFiles {
 		return report, status.Errorf(status.InvalidArgument, "convert", "%d rows per file make %d files, and at most %d are opened", j.options.RowsPerFile, len(records), maxFiles).
 			WithHint("give more rows per file")
@@ -168,7 +187,7 @@ func (j *job) run(ctx context.Context, inputs []string) (report Report, err erro
 		names[i] = nameOf(i, len(records))
 		m.Files = append(m.Files, manifest.File{Name: names[i], Records: n})
 	}
-	fingerprint, err := j.ds.Fingerprint(ctx)
+	fingerprint, err := j.src.Fingerprint(ctx)
 	if err != nil {
 		return report, err
 	}
@@ -176,7 +195,7 @@ func (j *job) run(ctx context.Context, inputs []string) (report Report, err erro
 	if err := begin(j.folder, &m); err != nil {
 		return report, err
 	}
-	reader, err := newWindows(j.ds, p)
+	reader, err := newWindows(j.src, p)
 	if err != nil {
 		return report, err
 	}
@@ -227,11 +246,18 @@ type outputSchema struct {
 	described []manifest.Column
 }
 
-func (j *job) schema() (s outputSchema) {
+func (j *job) schema() (s outputSchema, err error) {
 	stored, metadata := j.ds.Arrow()
 	s.arrow.Metadata = metadata
-	for number, f := range j.ds.Schema().Fields {
-		out := newField(f, stored[number])
+	for _, f := range j.src.Schema().Fields {
+		var column arrowmeta.Field
+		if number, same, ok := j.ds.Schema().Field(f.Name); ok && !f.Mapped && same.TypeString() == f.TypeString() {
+			column = stored[number]
+		} else if f.Logical != "" && f.Logical != "string" && f.Logical != "binary" {
+			return s, status.Errorf(status.Unsupported, "convert", "field %q has the type %s under another name than in the files", f.Name, f.TypeString()).
+				WithHint("convert it under its own name").With("field", f.Name)
+		}
+		out := newField(f, column)
 		s.fields, s.chosen = append(s.fields, out), append(s.chosen, f)
 		s.arrow.Fields = append(s.arrow.Fields, out.arrow)
 		typ := f.TypeString()
@@ -240,7 +266,10 @@ func (j *job) schema() (s outputSchema) {
 		}
 		s.described = append(s.described, manifest.Column{Name: f.Name, Type: typ, Shape: append([]int{}, f.Shape...)})
 	}
-	return s
+	if len(s.fields) == 0 {
+		return s, status.New(status.InvalidArgument, "convert", "the files have no column to convert")
+	}
+	return s, nil
 }
 
 // arguments returns the arguments of the command, without the output and the part.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -25,10 +26,11 @@ type batch struct {
 }
 
 // windows reads windows. One goroutine reads a column of a window from its first row to its
-// last, so that each unit is decoded once. Columns are read at the same time.
+// last, so that each unit is decoded once. Columns are read at the same time. Computed columns are
+// read together, so that each record is computed once.
 type windows struct {
-	readers []*columns.Reader // one for each field
-	weights []int64           // by column: bytes of its largest unit; measured as they are read
+	readers []*columns.Reader // one for each field, or one for all if some are computed
+	weights []int64           // by reader: bytes of its largest unit; measured as they are read
 	batch   int64             // rows of a record batch
 	most    int64             // bytes of all windows
 	unit    int64             // rows of the largest unit
@@ -51,14 +53,21 @@ func newWindows(src source.Source, p plan) (*windows, error) {
 	for _, n := range p.units {
 		w.unit = max(w.unit, n)
 	}
-	fields := len(src.Schema().Fields)
+	fields := src.Schema().Fields
+	groups := make([][]int, len(fields))
 	for number := range fields {
-		r, err := columns.New(plain{src}, []int{number}, columns.Options{})
+		groups[number] = []int{number}
+	}
+	if slices.ContainsFunc(fields, func(f source.Field) bool { return f.Mapped }) {
+		groups = [][]int{slices.Concat(groups...)}
+	}
+	for _, numbers := range groups {
+		r, err := columns.New(plain{src}, numbers, columns.Options{})
 		if err != nil {
 			return nil, cmp.Or(err, w.close())
 		}
 		w.readers = append(w.readers, r)
-		w.weights = append(w.weights, w.unit*max(p.rowBytes/int64(fields), int64(r.RowBytes())))
+		w.weights = append(w.weights, w.unit*max(p.rowBytes/int64(len(groups)), int64(r.RowBytes())))
 	}
 	return w, nil
 }
@@ -221,7 +230,9 @@ func (w *window) wait(fields []field) ([]batch, error) {
 	for k, first := range w.columns[0] {
 		b := batch{rows: first.Rows}
 		for i := range w.columns {
-			b.levels = append(b.levels, fields[i].levels(w.columns[i][k].Columns[0].Levels))
+			for _, column := range w.columns[i][k].Columns {
+				b.levels = append(b.levels, fields[len(b.levels)].levels(column.Levels))
+			}
 		}
 		list = append(list, b)
 	}

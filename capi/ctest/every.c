@@ -113,6 +113,7 @@ static void foreign(any h, const mf_batch* batch) {
   CLEARS(NO_HANDLE, handle,
          mf_dataset_view("slice", "{\"start\":0,\"stop\":1}", 20, &h.dataset, 1, NULL, 0, &out.handle.dataset,
                          1, &error));
+  CLEARS(NO_HANDLE, bytes, mf_dataset_convert(h.dataset, "x", "{}", 2, &out.bytes, &error));
   GIVES(NO_HANDLE, mf_dataset_lengths(h.dataset, "", 0, 4, records, &error));
   CLEARS(NO_HANDLE, handle, mf_loader_create(h.dataset, h.layout, NULL, &out.handle.loader, &error));
   CLEARS(NO_HANDLE, bytes, mf_loader_info(h.loader, &out.bytes, &error));
@@ -195,6 +196,9 @@ static void null_pointers(any h, const mf_batch* batch) {
   NAMES("json", mf_dataset_view("take", NULL, 3, &h.dataset, 1, NULL, 0, &out.handle.dataset, 1, &error));
   NAMES("datasets", mf_dataset_view("take", NULL, 0, NULL, 1, NULL, 0, &out.handle.dataset, 1, &error));
   NAMES("views", mf_dataset_view("take", NULL, 0, &h.dataset, 1, NULL, 0, NULL, 1, &error));
+  NAMES("report", mf_dataset_convert(h.dataset, "x", "{}", 2, NULL, &error));
+  NAMES("folder", mf_dataset_convert(h.dataset, NULL, "{}", 2, &out.bytes, &error));
+  NAMES("json", mf_dataset_convert(h.dataset, "x", NULL, 0, &out.bytes, &error));
   NAMES("field", mf_dataset_lengths(h.dataset, NULL, 0, 1, &out.number, &error));
   NAMES("lengths", mf_dataset_lengths(h.dataset, "x", 0, 1, NULL, &error));
   NAMES("loader", mf_loader_create(h.dataset, h.layout, NULL, NULL, &error));

@@ -545,6 +545,16 @@ mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const
                           int32_t n_datasets, const void* values, int64_t n_values, mf_dataset* views,
                           int32_t n_views, mf_error* error);
 
+/* Converts a view of files, such as a map, to a folder of Arrow IPC files, as the command
+   `meshfeed convert` does. A file appears when it is whole, and a later call with the same arguments
+   writes the files that are missing. json is {"part": 1, "parts": 1, "rows_per_file": 0, "arguments":
+   [text]}, where all members may be left out. The arguments are those of a command that continues the
+   conversion, for errors. report gets {"records", "files", "written", "present", "bytes", "missing": [name]}.
+   It returns when the files of the part are there; mf_cancel ends it. MF_UNSUPPORTED if the view has
+   no files below it, or if their types have no form in Arrow. */
+mf_status mf_dataset_convert(mf_dataset dataset, const char* folder, const char* json, size_t size,
+                             mf_bytes* report, mf_error* error);
+
 /* The rows that a function of a map returns, in a field. */
 typedef struct mf_map_column {
   void* data;       /* of a fixed field: memory for all rows in C order, which the function fills */

@@ -28,6 +28,9 @@ to --part 8/8, eight runs on any machines that share the folder convert an eight
 files are the same bytes for any number of parts. A folder that lacks files does not open, but a glob
 over it does.
 
+With --map MODULE:FUNCTION, the command of the Python package computes fields by a Python function, and
+writes them beside the others: meshfeed convert --map prepare:tokenize --columns tokens text/*.parquet out.
+
 The input must not change. The exit status is 0 if the files of the part are there, 130 after Ctrl-C, and
 2 otherwise.`,
 		Example: "  meshfeed convert train-*.parquet converted\n  meshfeed convert --columns tokens,label --part 3/8 some-directory converted",

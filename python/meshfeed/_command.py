@@ -4,8 +4,8 @@ Signals, the terminal and the exit status therefore come from the Go program. Th
 only modules that Python itself has imported. So the Go program starts quickly, and Ctrl-C seldom
 interrupts Python before it.
 
-The subcommands `selfcheck` and `bench --jax` run in this process, because they need JAX. `doctor`
-asks this Python about its packages.
+The subcommands `selfcheck` and `bench --jax` run in this process, because they need JAX, and
+`convert --map` because it calls a function. `doctor` asks this Python about its packages.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def main() -> None:
         from meshfeed._selfcheck.bench import main as bench
 
         sys.exit(bench(sys.argv[2:]))
+    if sys.argv[1:2] == ["convert"] and any(a.startswith("--map") for a in sys.argv[2:]):
+        from meshfeed._selfcheck.convert import main as convert
+
+        sys.exit(convert(sys.argv[2:]))
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         arguments[1:1] = ["--python", sys.executable]  # a later --python of the user's wins

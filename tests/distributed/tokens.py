@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 import meshfeed as mf
 
-LENGTH, BATCH = 16, 32
+LENGTH, BATCH, STEPS = 16, 32, 8
 CHANGE = 128  # draws at 3 to 1; then as many at 1 to 1
 ROWS = {"fitted": 96 + 64, "joined": 32 + 64}
 TOKENS = sum(ROWS.values()) * LENGTH

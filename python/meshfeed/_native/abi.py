@@ -293,6 +293,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_map_queue_done": (c_void_p, c_void_p, c_int32, c_char_p, c_char_p),
     "mf_map_queue_close": (c_void_p,),
     "mf_dataset_lengths": (c_uint64, c_char_p, c_int64, c_int64, c_void_p, _ERROR),
+    "mf_dataset_convert": (c_uint64, c_char_p, *_TEXT, c_void_p, _ERROR),
     "mf_loader_create": (c_uint64, c_uint64, c_void_p, c_void_p, _ERROR),
     "mf_loader_info": (c_uint64, c_void_p, _ERROR),
     "mf_loader_components": (c_uint64, c_void_p, _ERROR),

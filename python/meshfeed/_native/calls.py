@@ -226,6 +226,12 @@ def dataset_lengths(handle: int, field: str, out: np.ndarray[Any, np.dtype[np.in
         call("mf_dataset_lengths", handle, _field(field), *at)
 
 
+def dataset_convert(handle: int, folder: str, **document: Any) -> dict[str, Any]:
+    """Writes the files of a part of a conversion, and returns the report. It takes long."""
+    text = encoded(json.dumps(document))
+    return read_json("mf_dataset_convert", handle, os.fsencode(folder), *text)
+
+
 # ---- loaders ----
 
 
