@@ -65,7 +65,7 @@ page: .build/meshfeed.wasm .build/strategy.wasm $(NODE)/.ready ## build the layo
 	wasm/page/build.sh $(NODE) .build/meshfeed.wasm .build/strategy.wasm
 
 page-test: page ## test the page in Chromium; MESHFEED_STRICT=1: fail if there is no browser
-	$(NODE)/bin/node --test wasm/page/tests/*.test.mjs wasm/page/tests/deep/*.test.mjs
+	$(NODE)/bin/node --test-reporter=spec wasm/page/tests/all.mjs wasm/page/tests/*.test.mjs wasm/page/tests/deep/*.test.mjs
 
 pages: lib $(VENV)/.test ## write the pages of docs that follow from the code
 	$(PYTHON) docs/pages.py
@@ -168,9 +168,10 @@ LOADERS := .build/loaders
 $(LOADERS)/.ready: tools/loaders.txt | $(VENV)/pyvenv.cfg
 	rm -rf $(LOADERS)
 	$(PYTHON) -m pip install -q --disable-pip-version-check --no-cache-dir --no-deps -r $< --target $(LOADERS)
+	rm -rf $(LOADERS)/tensorflow/include # 290 MB of C++ headers
 	touch $@
 
-loaders: $(LOADERS)/.ready ## install TensorFlow and Datarax for the guide that compares with them (2 GB)
+loaders: $(LOADERS)/.ready ## install TensorFlow and Datarax for the guide that compares with them (1.1 GB)
 
 clean: ## remove everything that make built
 	rm -rf $(VENV) .build build dist site demo-out demo-lm-out demo-images-out drill-out python/meshfeed/_lib python/meshfeed/_bin wasm/page/dist wasm/page/node_modules

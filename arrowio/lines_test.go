@@ -395,7 +395,9 @@ func TestLinesAreMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := cache.Entries()
-	if err != nil || !slices.ContainsFunc(list, func(e arrowio.CacheEntry) bool { return e.Dataset == path && e.Columns == "text 1" }) {
+	if err != nil || !slices.ContainsFunc(list, func(e arrowio.CacheEntry) bool {
+		return strings.HasPrefix(path, strings.TrimSuffix(e.Dataset, "…")) && e.Columns == "text 1"
+	}) {
 		t.Errorf("the folder lists %v, %v", list, err)
 	}
 	for name := range made { // a cut entry, and an entry with other bytes

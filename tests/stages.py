@@ -18,6 +18,7 @@ import contextlib
 import os
 import queue
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,8 +63,11 @@ GO_TEST = f"{STRICT_GO} test -timeout 40m"
 VETTED = f"{GO_TEST} -vet=all"
 
 # -race enables checkptr, which ends the process when GoMLX's engine computes
-# addresses from integers. For that module checkptr is off.
-RACE = f"{GO_TEST} -race -vet=off -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
+# addresses from integers. For that module checkptr is off. Position-independent
+# code cannot have the race detector.
+RACE = (
+    f"{GO_TEST} -race -buildmode=exe -vet=off -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
+)
 
 # No package of these starts a goroutine. Go takes the results of RACED from its cache.
 UNRACED = "/(core/(plan|layout|mesh|diagnosis)(/|$)|tests/(arch|layouts|strategies))"
@@ -78,8 +82,15 @@ class Stage:
     env: dict[str, str] = field(default_factory=dict)
 
 
+# `make lib` compiles packages as position-independent code without paths. With the same flags, all
+# go commands of the stages take these packages from Go's cache and do not compile them again.
+# Stages for other platforms have the flags of the caller.
+GOFLAGS = os.environ.get("GOFLAGS", "")
+AS_LIB = f"{GOFLAGS} -buildmode=pie -trimpath"
+
+
 def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
-    env = {"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0"}
+    env = {"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0", "GOFLAGS": GOFLAGS}
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
 
@@ -107,8 +118,8 @@ def deep_pytest(folders: str) -> Stage:
 
 
 def browser(files: str) -> str:
-    """Returns the command that runs tests in a browser."""
-    return f"sh -c '.build/node/bin/node --test --test-reporter=spec {files}'"
+    """Returns the command that runs tests of the page in one browser."""
+    return f"sh -c '.build/node/bin/node --test-reporter=spec wasm/page/tests/all.mjs {files}'"
 
 
 # The longest stages come first, so that no long stage runs alone at the end.
@@ -183,6 +194,7 @@ DEEP = [
         "the core's tests as wasm",
         "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
         f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
+        {"GOFLAGS": GOFLAGS},
     ),
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
     Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),
@@ -190,6 +202,9 @@ DEEP = [
 ]
 
 SUITES = {"lint": LINT, "test": TEST, "check": LINT + TEST, "test-deep": DEEP}
+
+# GB that the stages of a suite write at most: files of tests, and Go's cache.
+NEEDS = {"lint": 1, "test": 2, "check": 2, "test-deep": 4}
 
 
 # Seconds that a stage has to end after Ctrl-C.
@@ -258,7 +273,7 @@ class Runner:
         process = subprocess.Popen(
             shlex.split(stage.command),
             cwd=ROOT,
-            env={**os.environ, **stage.env},
+            env={**os.environ, "GOFLAGS": AS_LIB, **stage.env},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -321,7 +336,17 @@ def run(suite: str, stages: list[Stage], runner: Runner) -> int:
     return 1 if any(not ended.passed for ended in results) else 0
 
 
+def require_room(suite: str) -> None:
+    """Ends the program if a disk is too full, because the errors of tests would be misleading."""
+    for folder in (str(ROOT), tempfile.gettempdir()):
+        free = shutil.disk_usage(folder).free / 1e9
+        if free < (needed := NEEDS.get(suite, 0)):
+            remedy = "make room, or set TMPDIR to a folder on another disk"
+            sys.exit(f"{suite} needs {needed} GB of disk, but {folder} has {free:.1f} GB; {remedy}")
+
+
 def main(suite: str) -> int:
+    require_room(suite)
     runner = Runner(SUITES[suite], int(os.environ.get("MESHFEED_JOBS", "3")))
     # A program started in the background ignores Ctrl-C, and so would its children. With a handler
     # here the stages do not inherit that. Some tests send Ctrl-C.

@@ -45,7 +45,13 @@ THIRD_CLAUSE = "endorse or promote products"
 
 def go(*arguments: str, **env: object) -> str:
     """Returns what the go command prints."""
-    command = ["env", *(f"{name}={value}" for name, value in env.items()), "go", *arguments]
+    command = [
+        "env",
+        "GOFLAGS=",
+        *(f"{name}={value}" for name, value in env.items()),
+        "go",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 

@@ -39,7 +39,6 @@
 import builtins
 import functools
 import importlib.metadata
-import importlib.util
 import logging
 import os
 import subprocess
@@ -65,12 +64,15 @@ def show(x):
     getattr(builtins, "display", print)(x)
 
 
+distributions = importlib.metadata.packages_distributions()
+
+
 @functools.cache
 def installed(name):
     """Returns whether a library is installed, and prints its version, or that it is not installed."""
-    found = importlib.util.find_spec(name) is not None
+    found = name in distributions
     print(
-        f"{name} {importlib.metadata.version(name)}"
+        f"{name} {importlib.metadata.version(distributions[name][0])}"
         if found
         else f"skipped: {name} is not installed"
     )

@@ -177,7 +177,7 @@ var builds = []build{
 	{name: "default", patterns: []string{"./..."}},
 	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./arrowio/records", "./arrowio/records18", "./cmd/..."}},
 	{name: "tag xla", tags: "xla", patterns: []string{"./..."}},
-	{name: "wasip1", env: []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}, patterns: []string{"./core/...", "./internal/..."}},
+	{name: "wasip1", env: []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS="}, patterns: []string{"./core/...", "./internal/..."}},
 }
 
 type pkg struct {

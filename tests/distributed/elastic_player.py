@@ -103,7 +103,7 @@ def opened(folder: Path, cache: str | None) -> mf.Dataset:
     """Opens the Arrow files, or with a cache the Parquet files, which have to be decoded."""
     if cache is None:
         return mf.open(str(folder / "*.arrow"))
-    return mf.open(str(folder / "*.parquet"), cache=cache)
+    return mf.open(str(folder / "*.parquet"), cache=cache, cache_bytes=1 << 28)
 
 
 PLAYS = {

@@ -162,7 +162,7 @@ def test_a_cache_that_fails_in_a_loop_warns_once(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = tmp_path / "meshfeed" / "units"
     with (
-        mf.open(much) as ds,
+        mf.open(much, cache_bytes=1 << 29) as ds,
         ds.slice(0, 3 << 22) as part,
         mf.Loader(part, batch_size=1 << 21, prefetch=0) as loader,
     ):
@@ -195,7 +195,7 @@ def test_auto_keeps_much_data_on_disk(
     folder = tmp_path / "home" / "meshfeed" / "units"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     with (
-        mf.open(path) as ds,
+        mf.open(path, cache_bytes=1 << 29) as ds,
         mf.Loader(ds, batch_size=4, order=mf.Blocks(window=1)) as loader,
     ):
         assert not np.asarray(next(iter(loader))["x"]).any()
@@ -206,7 +206,10 @@ def test_auto_keeps_much_data_on_disk(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(path))
     caplog.clear()
-    with mf.open(path) as ds, mf.Loader(ds, batch_size=4, shuffle=True, prefetch=0):
+    with (
+        mf.open(path, cache_bytes=1 << 29) as ds,
+        mf.Loader(ds, batch_size=4, shuffle=True, prefetch=0),
+    ):
         problem, slow = caplog.messages
     assert problem == (
         "decoded data are kept in memory alone, because of a problem: arrowio: the cache in "

@@ -18,7 +18,6 @@ import meshfeed as mf
 from meshfeed import _command
 from meshfeed._layout.page import Server
 from meshfeed._native import reports
-from tests.python.programs import run
 
 REAL = Path(_command.BINARY)
 LAYOUT = mf.layout({"data": 4}, mf.P("data"), {"é": ("int32", ())}, batch_size=30)
@@ -104,25 +103,6 @@ def test_ports_that_cannot_be_used() -> None:
     with pytest.raises(mf.InvalidArgumentError) as wrong:
         LAYOUT.serve(70000)
     assert str(wrong.value) == "Layout.serve: port=70000: expected an integer from 0 to 65535"
-
-
-def test_a_library_without_the_page(faulty: str, tmp_path: Path) -> None:
-    out = tmp_path / "layout.html"
-    program = f"""
-import meshfeed as mf
-layout = mf.layout({{"data": 4}}, mf.P("data"), {{"x": ("int32", ())}}, batch_size=30)
-for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
-    try:
-        call()
-    except mf.UnsupportedError as e:
-        print(e)
-"""
-    message = "this build carries no page, since it was built without the tag page; "
-    message += "pip install builds it in unless MESHFEED_PAGE=0 is set; "
-    message += "in a checkout run: make page lib"
-    printed = run(program, MESHFEED_LIBRARY=faulty)
-    assert printed == f"Layout.to_html: {message}\nLayout.serve: {message}\n"
-    assert not out.exists()
 
 
 def test_a_script_waits_for_control_c() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meshfeed._native import abi
-from tests.python.programs import HANG
+from tests.python.programs import HANG, run
 
 pytestmark = pytest.mark.plain
 
@@ -64,3 +64,22 @@ def test_functions_are_missing(tmp_path: Path, source: str, missing: str) -> Non
         "mf.layout: the C library lacks a function that this package calls: "
         f"{path}: undefined symbol: {missing}{HINT}"
     )
+
+
+def test_a_library_without_the_page(faulty: str, tmp_path: Path) -> None:
+    out = tmp_path / "layout.html"
+    program = f"""
+import meshfeed as mf
+layout = mf.layout({{"data": 4}}, mf.P("data"), {{"x": ("int32", ())}}, batch_size=30)
+for call in (lambda: layout.to_html({str(out)!r}), layout.serve):
+    try:
+        call()
+    except mf.UnsupportedError as e:
+        print(e)
+"""
+    message = "this build carries no page, since it was built without the tag page; "
+    message += "pip install builds it in unless MESHFEED_PAGE=0 is set; "
+    message += "in a checkout run: make page lib"
+    printed = run(program, MESHFEED_LIBRARY=faulty)
+    assert printed == f"Layout.to_html: {message}\nLayout.serve: {message}\n"
+    assert not out.exists()

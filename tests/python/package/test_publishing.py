@@ -200,6 +200,7 @@ LAYOUT = """{"meshfeed":1,"mesh":{"axes":[["data",4]]},
 "arrays":{"x":{"shape":["B"],"dtype":"int32","spec":["data"]}},"batch":{"size":32}}"""
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root folder")
 def test_the_command_is_all_that_a_container_needs(tmp_path: Path) -> None:
     """The root folder has what the Dockerfile copies, and a layout."""
@@ -207,8 +208,9 @@ def test_the_command_is_all_that_a_container_needs(tmp_path: Path) -> None:
     ((command, inside),) = re.findall(r"^COPY (bin/meshfeed) /(\S+)$", recipe, re.MULTILINE)
     ((work, entry),) = re.findall(r'^WORKDIR /(\w+)\nENTRYPOINT \["/(\w+)"\]$', recipe, re.M)
     assert command == "bin/meshfeed"
-    static = ["go", "build", "-tags", "page", "-o", str(tmp_path / inside), "./cmd/meshfeed"]
-    subprocess.run(static, cwd=ROOT, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
+    static = ["go", "build", "-buildmode=exe", "-trimpath", "-tags", "page"]
+    build = [*static, "-o", str(tmp_path / inside), "./cmd/meshfeed"]
+    subprocess.run(build, cwd=ROOT, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
     tmp_path.chmod(0o755)  # for the user of the image
     (tmp_path / work).mkdir()
     (tmp_path / work / "layout.json").write_text(LAYOUT)

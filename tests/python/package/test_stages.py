@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -119,6 +121,26 @@ def test_an_interrupt_waits_until_a_stage_has_started(
         signal.signal(signal.SIGINT, old)
     out = capfdbinary.readouterr().out.decode()
     assert re.findall(r"^=== .*: \w+", out, re.MULTILINE) == ["=== first: FAILED"]
+
+
+def test_stages_compile_with_the_flags_of_make_lib(capfd: pytest.CaptureFixture[str]) -> None:
+    """Other flags would compile every package once more: 90 s of processor time."""
+    (recipe,) = re.findall(r"^lib:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert " go build -buildmode=pie -trimpath " in recipe
+    assert " -buildmode=c-shared -trimpath " in (ROOT / "capi/build.sh").read_text()
+    suite = [Stage("native", "sh -c 'echo =$GOFLAGS='"), stages.cross("wasip1", "wasm", "errors")]
+    assert stages.run("suite", suite, Runner(suite, jobs=1)) == 0
+    assert " -buildmode=pie -trimpath=\n" in capfd.readouterr().out
+
+
+def test_a_full_disk_ends_the_suite_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=119 << 20))
+    with pytest.raises(SystemExit) as ended:
+        stages.main("test")
+    assert str(ended.value) == (
+        f"test needs 2 GB of disk, but {ROOT} has 0.1 GB; "
+        "make room, or set TMPDIR to a folder on another disk"
+    )
 
 
 def packages(pattern: str) -> list[str]:

@@ -40,6 +40,7 @@ def build(sources: Path, out: Path) -> Path:
     command = [sys.executable, "-m", "build", "--no-isolation", "--skip-dependency-check"]
     done = subprocess.run(
         [*command, "--outdir", out, sources],
+        env=os.environ | {"GOFLAGS": ""},  # the command is static
         capture_output=True,
         text=True,
         timeout=HANG,

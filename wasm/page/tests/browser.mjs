@@ -1,4 +1,4 @@
-// The browser of the tests: the system's Chromium, started once per test file. A new context takes half a second of
+// The browser of the tests: the system's Chromium, started once for the test files of a process. A new context takes half a second of
 // processor time, and loading the page as much, so tests use a page again where that changes nothing of what they check.
 //
 //   MESHFEED_CHROMIUM  its path, if it is not one of the usual paths
