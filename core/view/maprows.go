@@ -196,6 +196,10 @@ func (v *mapped) failure(record int64, err error) error {
 	code, hint := status.InvalidArgument, ""
 	if known, ok := errors.AsType[*status.Error](err); ok {
 		code, hint = known.Code, known.Hint
+		if err == error(known) { // its text has the hint, which ends the whole text
+			bare := *known
+			bare.Hint, err = "", &bare
+		}
 	}
 	e := status.Errorf(code, "view", "record %d: the function %s failed: %w", record, v.name(), err).With("record", record)
 	if hint != "" {

@@ -198,6 +198,20 @@ print(found.replace(f"{folder.name}/", "").partition(" (")[0])
 assert "record 17" in found
 
 # %% [markdown]
+# With `bad="zero"`, the row becomes zeros, and `loader.stats()["bad"]` counts it. The record keeps its place, so all other rows stay as
+# they are on any mesh. `decode_image` has the same argument, for damaged files:
+
+# %%
+damaged = mf.from_arrow(pa.table({"jpg": [ds[0]["jpg"], ds[1]["jpg"][:500]]}))
+with mf.Loader(
+    damaged.decode_image("jpg", size=(64, 64), bad="zero"), batch_size=2, epochs=1
+) as loader:
+    (batch,) = loader
+    print([int(image.max()) for image in batch["jpg"]], loader.stats()["bad"], "bad")
+assert batch["jpg"][0].any()
+assert not batch["jpg"][1].any()
+
+# %% [markdown]
 # ## 4. Random choices that follow from keys
 #
 # `with_keys=True` gives the function a key for each row, made of the seed, the epoch and the record. A generator with that key draws
@@ -277,8 +291,8 @@ plt.close(figure)
 # | --- | --- | --- |
 # | decode, resize, parse, tokenize | the loader | rows have different sizes, and bytes instead of numbers |
 # | random crop of the original image | `decode_image(crop="random")` | the step sees the smaller image only |
-# | functions of Pillow, OpenCV, SciPy | `ds.map` | XLA cannot call them |
-# | cast, normalize, one-hot labels | the step | XLA fuses them into the first layer, and batches stay small |
+# | functions of Pillow, OpenCV, SciPy | `ds.map` | they run on the host |
+# | cast, normalize, one-hot labels | the step | XLA joins them into one pass, and batches stay small |
 # | flip, shift, color, cut-out | the step | a few operations for each pixel, with the same keys |
 # | mixup, and whatever takes other rows | the step | a row of the loader depends on itself alone |
 #
@@ -321,7 +335,8 @@ def augment(batch):
 
 
 # %% [markdown]
-# A step calls it as its first line. The rows of a batch and their keys are the same on any mesh, so the augmented ones are, too:
+# A step calls it as its first line. The rows of a batch and their keys are the same on any mesh, so the augmented rows are, too, up to
+# the rounding of XLA:
 
 # %%
 augmented = []
@@ -503,7 +518,7 @@ for name, view in (("decoded", without), ("decoded and rotated", train)):
 # 2. Work on all rows of a call at once, in code that releases Python's lock: NumPy on large arrays, Pillow, OpenCV, `encode_batch`.
 #    Loops in Python, small arrays, and a call for each text run in one thread at a time.
 # 3. Keep the rows with `cache`, if they are the same in every epoch.
-# 4. Give the files fewer pixels. A photograph of 12 megapixels is decoded whole for each 224 by 224 image.
+# 4. Give the files fewer pixels: write the photographs once more, at the size that you need.
 #
 # There are no worker processes. Each process of a job has threads of its own, and computes the rows of its devices alone.
 
@@ -600,6 +615,7 @@ folder.cleanup()
 # | `.to_tuple("jpg", "cls")`, `.rename(image="jpg")` | `ds.select(["jpg", "cls"])`, `ds.rename({"jpg": "image"})` |
 # | `.map(fn)`, `.map_dict(cls=fn)` | `ds.map(fn, fields=["cls"], batched=False)` |
 # | `.shuffle(1000)`, a buffer | `shuffle=True`, all records; from slow disks, `order="blocks"` |
+# | `handler=wds.warn_and_continue` | `bad="zero"`: the record keeps its place |
 # | `nodesplitter=`, `split_by_worker`, `resampled=True`, `with_epoch(n)` | nothing: rows follow from the mesh, and an epoch is the dataset |
 #
 # [The guide](../guide.md#compute-rows-by-a-function) has all rules, and [the cookbook](../cookbook.md) has recipes.
