@@ -373,7 +373,7 @@ func TestPackValues(t *testing.T) {
 	}
 	labeled := packed(t, d, "uint64", view.Packing{Options: o, Labels: "y"})
 	_, err := whole(t, labeled, draw, dtype.Int32, 1)
-	refuse(err, `source: field "uint64": record 0 holds 2147483648, which int32 cannot; deliver the field as uint64 (in JAX: jax.config.update("jax_enable_x64", True)), or store smaller values`)
+	refuse(err, `view: field "uint64": record 0 holds 2147483648, but labels of unsigned elements are int32; leave out the labels, or store smaller elements`)
 	if _, err = whole(t, labeled, draw, dtype.Uint64, 0); err != nil {
 		t.Error(err)
 	}

@@ -292,7 +292,8 @@ func (p *packPart) widen(dst, src []byte, record int64) error {
 		copy(bits[:size], src[i*size:])
 		n := binary.LittleEndian.Uint64(bits[:])
 		if n > math.MaxInt32 {
-			return block.OutOfRange(&p.element, record, &gather.RangeError{Value: n, To: "int32"})
+			return status.Errorf(status.OutOfRange, "view", "field %q: record %d holds %d, but labels of unsigned elements are int32", p.element.Name, record, n).
+				WithHint("leave out the labels, or store smaller elements").With("field", p.element.Name).With("record", record)
 		}
 		binary.LittleEndian.PutUint32(dst[4*i:], uint32(n))
 	}

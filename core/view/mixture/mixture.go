@@ -53,6 +53,9 @@ const Run = 64
 // MaxSources is the most sources of a mixture.
 const MaxSources = 1 << 16
 
+// maxWeight keeps the sum of the weights finite.
+const maxWeight = 1e300
+
 // MaxDraws is the most draws of a mixture.
 const MaxDraws = 1 << 60
 
@@ -124,8 +127,8 @@ func check(stages []Stage) error {
 		}
 		sum := 0.0
 		for source, w := range s.Weights {
-			if !(w >= 0 && w <= math.MaxFloat64/MaxSources) {
-				return fail("give a number from 0 on", "source %d has the weight %v", source, w)
+			if !(w >= 0 && w <= maxWeight) {
+				return fail("give a number from 0 to 1e300", "source %d has the weight %v", source, w)
 			}
 			sum += w
 		}

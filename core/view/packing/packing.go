@@ -212,7 +212,7 @@ func (o *Options) stride() int64 { return int64(o.Length - o.Overlap) }
 
 // count plans all groups.
 func (p *Plan) count(ctx context.Context) error {
-	p.report, p.before, p.most = Report{}, []int64{0}, 0
+	p.report, p.before, p.most = Report{Lengths: []Bin{}}, []int64{0}, 0
 	p.plans.clear()
 	for start := int64(0); start < p.documents; start += p.options.Group {
 		if err := ctx.Err(); err != nil {

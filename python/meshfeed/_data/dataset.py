@@ -477,7 +477,8 @@ class Dataset(MapMixin, Readable):
             labels: the name of the field of labels. The label of the last element of a document is
                 `ignored_label`, and so is every label in padding. If a document is cut, the label
                 of the last element of a piece is the first element of the next piece. Labels of
-                unsigned elements have type int32.
+                unsigned elements have type int32. Rows that a loader adds with ``remainder="pad"``
+                are 0 in all fields.
             ignored_label: the label that a loss leaves out.
 
         Raises:
