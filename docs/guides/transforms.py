@@ -25,6 +25,8 @@ import builtins
 import importlib.util
 import io
 import json
+import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -476,6 +478,24 @@ if installed("tiktoken"):
 # | are the same, and large: float images | compute them in every epoch, or keep uint8 and cast in the step | |
 # | need more than this host | write files before training, with as many machines as you like | another copy of the dataset |
 #
+# The last line of the table is a command. It calls a function of a module, writes Arrow files, and continues where it was ended. With `--part 1/8` to
+# `--part 8/8`, eight machines do an eighth each.
+
+# %%
+Path(f"{folder.name}/prepare.py").write_text("""
+import numpy as np
+
+def tokenize(rows):
+    return {"tokens": [np.frombuffer(text.encode(), np.uint8) for text in rows["text"]]}
+""")
+convert = [sys.executable, "-m", "meshfeed", "convert", "--map", "prepare:tokenize"]
+convert += ["--columns", "tokens", "docs.jsonl", "converted"]
+subprocess.run(convert, cwd=folder.name, check=True)
+converted = mf.open(f"{folder.name}/converted")
+print(converted)
+assert bytes(converted[5]["tokens"]).decode() == texts[5]
+
+# %% [markdown]
 # A chain can have both: what is fixed comes first and is kept, and what is random follows.
 
 # %%
@@ -503,13 +523,17 @@ print(report)
 assert "map" in [part.name for part in report.parts]
 
 # %% [markdown]
-# `mf.benchmark` times the same loader with and without the function:
+# `mf.benchmark.sweep` times the same loader with and without the function:
 
 # %%
-without = ds.decode_image("jpg", size=(72, 72), crop="random", flip="random").select(["jpg"])
-for name, view in (("decoded", without), ("decoded and rotated", train)):
-    with mf.Loader(view, batch_size=32, epochs=-1) as loader:
-        print(f"{name}: {mf.benchmark(loader, batches=12).rows_per_second:,.0f} rows a second")
+decoded = ds.decode_image("jpg", size=(72, 72), crop="random", flip="random").select(["jpg"])
+compared = mf.benchmark.sweep(
+    lambda rotated: mf.Loader(train if rotated else decoded, batch_size=32, epochs=-1),
+    {"rotated": [False, True]},
+    batches=12,
+)
+show(compared)
+assert all(point.result for point in compared.points)
 
 # %% [markdown]
 # If functions are the limit, in this order:

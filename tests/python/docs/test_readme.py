@@ -327,7 +327,8 @@ def test_every_decision_has_its_cost() -> None:
         parts = re.findall(r"^- \*(\w+)\.\*", decision, re.MULTILINE)
         assert parts == ["Context", "Decision", "Cost"], decision.splitlines()[0]
     themes = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert re.findall(r"^- \[(.*?)\]\(#", text, re.MULTILINE) == themes
+    linked = re.findall(r"\[(.*?)\]\(#", text[: text.index("\n## ")])
+    assert [name[0].upper() + name[1:] for name in linked] == themes
 
 
 PATHS = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]*|[\w-]+\.(?:md|toml|py))`")
