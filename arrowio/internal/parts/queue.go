@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/meshfeed/meshfeed/arrowio/internal/units"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/guard"
@@ -91,6 +90,7 @@ func (s *set) start(list []*state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(list)
+	s.work()
 }
 
 // prioritize begins to write parts before all others that were only announced.
@@ -110,25 +110,22 @@ func (s *set) prioritize(list []*state) {
 			s.queue = append(s.queue, p)
 		}
 	}
+	s.work()
 }
 
-// add adds parts to the queue, and starts workers. The caller holds the lock.
+// add adds parts to the queue. The caller holds the lock.
 func (s *set) add(list []*state) {
-	var batches []int32
 	for _, p := range list {
-		if p.attempt != nil {
-			continue
-		}
-		p.attempt = &attempt{done: make(chan struct{})}
-		s.queue = append(s.queue, p)
-		if !s.cache.files.Fetches() || s.cache.folder.Has(p.key) {
-			continue
-		}
-		for batch := p.first; batch < p.last; batch++ {
-			batches = append(batches, int32(batch))
+		if p.attempt == nil {
+			p.attempt = &attempt{done: make(chan struct{})}
+			s.queue = append(s.queue, p)
 		}
 	}
-	s.cache.files.Fetch(units.Wanted{Batches: batches, Fields: s.numbers})
+}
+
+// work begins to fetch the bytes of parts in the queue, and starts workers. The caller holds the lock.
+func (s *set) work() {
+	s.fetch()
 	for s.workers < min(len(s.queue), runtime.GOMAXPROCS(0)) {
 		s.workers++
 		w := worker{set: s}
@@ -169,10 +166,11 @@ func (s *set) end(p *state, err error) {
 		}()
 	}
 	for _, p := range ended {
-		s.cache.files.Release(p.first, p.last, s.numbers)
+		s.unclaim(p)
 		p.attempt.err = err
 		close(p.attempt.done)
 	}
+	s.fetch()
 }
 
 // decodingError is the error of a decoding for a part. It is left to the gathers that decode

@@ -34,6 +34,7 @@ type set struct {
 
 	mu      sync.Mutex
 	queue   []*state // parts to write
+	claimed int64    // stored bytes of the parts that are claimed
 	workers int
 }
 
@@ -45,6 +46,9 @@ type state struct {
 	record      int64 // number in the file; the first of the part
 	bytes       int64 // decoded, about
 	key         string
+
+	claim        *diskcache.Scratch // while its bytes are fetched; guarded by set.mu
+	claimedBytes int64
 
 	attempt *attempt // to write it; nil if a gather may begin one; guarded by set.mu
 }

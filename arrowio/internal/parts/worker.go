@@ -95,7 +95,7 @@ func (s *set) newScratch(p *state) (scratch *diskcache.Scratch, found bool, err 
 	if found, err := s.find(p); found || err != nil {
 		return nil, found, err
 	}
-	to, err := s.cache.folder.Create(p.key)
+	to, err := s.create(p)
 	if to == nil || err != nil {
 		return nil, false, err
 	}
