@@ -3,12 +3,9 @@ package arrowio
 import (
 	"context"
 	"math"
-	"path"
-	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
-	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
 	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -23,15 +20,10 @@ import (
 
 // openFile opens a file and reads its metadata.
 func openFile(ctx context.Context, found *files.File, o *Options, x indexer, reads *resident.Reads) (*units.File, error) {
-	b, err := o.Opener.Open(ctx, found.Entry)
-	switch {
-	case err != nil || o.DType != dtype.Invalid:
-	case strings.EqualFold(path.Ext(found.Path), files.Index):
-		b, err = flat.OpenDocuments(ctx, o.Opener, b)
-	case isArchive(found.Path):
-		b, err = x.shard(ctx, b)
-	default:
-		b, err = x.decompressed(ctx, b)
+	opener := &stamping{Opener: o.Opener}
+	b, err := opener.Open(ctx, found.Entry)
+	if err == nil {
+		b, err = x.prepared(ctx, opener, b, o.DType != dtype.Invalid)
 	}
 	if err != nil {
 		return nil, found.Advise(err)
@@ -40,6 +32,10 @@ func openFile(ctx context.Context, found *files.File, o *Options, x indexer, rea
 	release, err := f.Content.HoldEnd(ctx)
 	if err == nil {
 		defer release()
+		f.Stamp = opener.stamp()
+		err = x.approach(ctx, f.Content)
+	}
+	if err == nil {
 		f.Contents, err = contentsOf(ctx, f.Content, x, o.raw())
 	}
 	if err == nil {
@@ -50,7 +46,7 @@ func openFile(ctx context.Context, found *files.File, o *Options, x indexer, rea
 		err = status.New(status.Unsupported, "arrowio", "the values are big-endian").
 			WithHint("write the file on a little-endian machine")
 	}
-	_ = b.Close()
+	_ = f.Content.Close()
 	return nil, found.Advise(f.Named(err))
 }
 
@@ -80,6 +76,9 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 	d.table = &table.Table{Store: d.files, Units: d.decoded, Held: decoded.Bytes / 2, Calls: calls}
 	if d.files.Fetches() {
 		d.table.Fetch = d.decoded.Fetch
+	}
+	if far, ok := o.Opener.(interface{ Fetched() source.Fetched }); ok {
+		d.fetched = far.Fetched
 	}
 	d.lists = lists.New(d.files, d.decoded, d.table)
 	d.parts = parts.New(d.files, d.decoded, d.table, life, o.kept())

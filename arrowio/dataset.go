@@ -22,8 +22,9 @@ type Dataset struct {
 	decoded *decoded.Cache // decodes units of the files
 	table   *table.Table   // over the files and the cache
 	lists   *lists.Lists
-	parts   *parts.Cache  // keeps fields of the table on disk
-	rows    source.Source // the fields of the table, and the fields that directories name
+	parts   *parts.Cache          // keeps fields of the table on disk
+	fetched func() source.Fetched // nil for the files of this machine
+	rows    source.Source         // the fields of the table, and the fields that directories name
 
 	fingerprint struct {
 		sync.Mutex

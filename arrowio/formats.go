@@ -3,6 +3,7 @@ package arrowio
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -18,8 +19,12 @@ import (
 	"github.com/meshfeed/meshfeed/internal/arrowmeta"
 )
 
-// formats are the formats of files that their first or last bytes tell. Open tries them in this order.
-var formats = []format.Format{ipc.File, ipc.Stream, parquet.Format{Rules: parquet.UsualRules}, flat.NPY{}}
+// The formats of files that their first or last bytes tell. Files far away of the formats byUnits are read by
+// units, and the others are fetched whole. Open tries the formats in this order.
+var (
+	byUnits = []format.Format{ipc.File, parquet.Format{Rules: parquet.UsualRules}}
+	formats = append(slices.Clip(byUnits), ipc.Stream, flat.NPY{})
+)
 
 // contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
 func contentsOf(ctx context.Context, content *resident.File, x indexer, raw flat.Raw) (format.Contents, error) {
@@ -81,17 +86,17 @@ func formatOf(ctx context.Context, content *resident.File) (format.Format, error
 	if err := content.ReadFull(ctx, last, size-int64(len(last))); err != nil {
 		return nil, err
 	}
-	if f := recognize(nil, last, size); f != nil {
+	if f := recognize(formats, nil, last, size); f != nil {
 		return f, nil
 	}
 	if err := content.ReadFull(ctx, head, 0); err != nil {
 		return nil, err
 	}
-	return recognize(head, last, size), nil
+	return recognize(formats, head, last, size), nil
 }
 
-func recognize(head, last []byte, size int64) format.Format {
-	for _, f := range formats {
+func recognize(list []format.Format, head, last []byte, size int64) format.Format {
+	for _, f := range list {
 		if f.Recognize(head, last, size) {
 			return f
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/tar"
 	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
@@ -18,6 +19,32 @@ import (
 type indexer struct {
 	made    *parts.Made
 	columns []string // that become fields; nil for all
+	far     bool     // reads take long: see near
+}
+
+// prepared returns a file as its format reads it, if its name tells that: the documents of an index of
+// Megatron, an archive with its records, the text of compressed lines. It takes over the blob, also if it
+// fails.
+func (x indexer) prepared(ctx context.Context, opener blob.Opener, b blob.Blob, raw bool) (blob.Blob, error) {
+	name := b.Name()
+	index, archive := strings.EqualFold(path.Ext(name), files.Index), isArchive(name)
+	if known := files.IsLines(name) || files.IsRecords(name); raw || index || archive || known && files.Compression(name) == "" {
+		near, err := x.near(ctx, b)
+		if err != nil {
+			_ = b.Close()
+			return nil, err
+		}
+		b = near
+	}
+	switch {
+	case raw:
+		return b, nil
+	case index:
+		return flat.OpenDocuments(ctx, nearOpener{opener, x}, b)
+	case archive:
+		return x.shard(ctx, b)
+	}
+	return x.decompressed(ctx, b)
 }
 
 // keptIndex is the size of the files whose index is kept. Smaller ones are read again.

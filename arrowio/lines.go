@@ -28,8 +28,13 @@ func (x indexer) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, erro
 		return b, nil
 	}
 	text, err := x.made.Of(ctx, b, "text 1", func(w io.Writer) error {
-		to, from := &written{w: w}, &readable{r: io.NewSectionReader(blob.Reader(ctx, b), 0, b.Size())}
-		err := codec.Stream(to, from, suffix)
+		r, end, err := x.sequence(ctx, b)
+		if err != nil {
+			return err
+		}
+		defer end()
+		to, from := &written{w: w}, &readable{r: r}
+		err = codec.Stream(to, from, suffix)
 		if known := errors.Join(to.err, from.err); known != nil || err == nil {
 			return known
 		}
@@ -40,11 +45,7 @@ func (x indexer) decompressed(ctx context.Context, b blob.Blob) (blob.Blob, erro
 		_ = b.Close()
 		return nil, (&units.File{File: &files.File{Path: b.Name()}}).Named(err)
 	}
-	out := made{b, text}
-	if _, versioned := b.(blob.Versioned); versioned {
-		return versionedText{out}, nil
-	}
-	return out, nil
+	return newMade(b, text), nil
 }
 
 // open opens a text of JSON Lines.
@@ -106,11 +107,23 @@ func (r *readable) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// made is a file with other bytes, which were made of its content.
+// made is a file with other bytes, which were made of its content, or with a copy of its bytes.
 type made struct {
 	blob.Blob
 	text parts.Bytes
 }
+
+// copied is a blob of bytes that are kept here.
+type copied interface{ copied() }
+
+func newMade(b blob.Blob, text parts.Bytes) blob.Blob {
+	if _, versioned := b.(blob.Versioned); versioned {
+		return versionedText{made{b, text}}
+	}
+	return made{b, text}
+}
+
+func (made) copied() {}
 
 // Size implements blob.Blob.
 func (b made) Size() int64 { return b.text.Size }

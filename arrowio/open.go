@@ -8,7 +8,6 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
-	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
@@ -78,8 +77,12 @@ type Options struct {
 	// Skip is the number of bytes before the first element of each raw file.
 	Skip int64
 
-	// Opener finds and opens the files. Nil stands for the files of this machine.
+	// Opener finds and opens the files. Nil stands for the files of this machine, and for the
+	// openers of URLs: see [Register].
 	Opener blob.Opener
+
+	// Getenv replaces os.Getenv, for a library in a program that changes its environment.
+	Getenv func(name string) string
 }
 
 // FaultHandler handles reads of a mapping after its file was truncated: they return
@@ -87,7 +90,7 @@ type Options struct {
 type FaultHandler = resident.FaultHandler
 
 // Open opens files of Arrow IPC, Parquet, JSON Lines, TFRecord, NumPy (.npy) or WebDataset (.tar) as one dataset: paths, globs and
-// directories. The error is NotFound if no file exists, DataLoss for damage,
+// directories, or addresses of web servers such as https://host/train-{000..127}.parquet. The error is NotFound if no file exists, DataLoss for damage,
 // Unsupported for other formats, and Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
@@ -99,8 +102,9 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Opener == nil {
-		o.Opener = local.Opener{}
+	var err error
+	if o.Opener, patterns, err = o.route(ctx, patterns); err != nil {
+		return nil, err
 	}
 	hints := o.Opener.Hints()
 	if err := hints.Check(); err != nil {
@@ -111,7 +115,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 		return nil, err
 	}
 	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
-	x := indexer{parts.NewMade(o.kept()), o.Columns}
+	x := indexer{parts.NewMade(o.kept()), o.Columns, hints.Ahead > 0}
 	err = reads.Each(len(found), func(i int) (err error) {
 		opened[i], err = openFile(ctx, &found[i], &o, x, reads)
 		return err

@@ -79,6 +79,8 @@ func mfgo_loader_stats(h C.uint64_t, out *C.mf_stats, e *C.mf_error) C.mf_status
 			queued: C.int64_t(s.Queued), live_batches: memory.live, idle_batches: memory.idle,
 			host_bytes: memory.all * C.int64_t(o.pool.bytes()), gathered_bytes: C.int64_t(s.GatheredBytes),
 			decoding_ns: C.int64_t(s.Decoding.Running), delayed_ns: C.int64_t(s.Decoding.Waiting), bad: C.int64_t(s.Bad),
+			requests: C.int64_t(s.Fetched.Requests), retries: C.int64_t(s.Fetched.Retries),
+			planned_bytes: C.int64_t(s.Fetched.Planned), fetched_bytes: C.int64_t(s.Fetched.Bytes),
 		}
 		return nil
 	})

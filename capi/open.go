@@ -41,7 +41,7 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		if opts.cache != nil {
 			o.Cache = C.GoString(opts.cache)
 		}
-		o.CacheHome = cacheHome()
+		o.CacheHome, o.Getenv = cacheHome(), environment
 		o.CacheBytes = int64(opts.cache_bytes)
 		if opts.n_columns != 0 {
 			if o.Columns, err = names("columns", (*C.mfi_texts)(opts.columns), int64(opts.n_columns)); err != nil {
@@ -75,20 +75,27 @@ func mfgo_dataset_open_tensors(path *C.mfi_text, out *C.uint64_t, e *C.mf_error)
 	})
 }
 
-// cacheHome returns the user's cache directory, by the environment as it is now: Go has
-// copied it when the library was loaded. It returns "" if the environment names none.
-func cacheHome() string {
-	if dir := C.getenv(xdgCacheHome); dir != nil && filepath.IsAbs(C.GoString(dir)) {
-		return C.GoString(dir)
-	}
-	if home := C.getenv(homeVariable); home != nil && filepath.IsAbs(C.GoString(home)) {
-		return filepath.Join(C.GoString(home), ".cache")
+// environment returns a variable of the environment as it is now, or "": Go has copied the environment
+// when the library was loaded.
+func environment(name string) string {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	if value := C.getenv(text); value != nil {
+		return C.GoString(value)
 	}
 	return ""
 }
 
-// These strings live as long as the library.
-var xdgCacheHome, homeVariable = C.CString("XDG_CACHE_HOME"), C.CString("HOME")
+// cacheHome returns the user's cache directory. It returns "" if the environment names none.
+func cacheHome() string {
+	if dir := environment("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if home := environment("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".cache")
+	}
+	return ""
+}
 
 func readPaths(paths *C.mfi_texts, n C.int32_t) ([]string, error) {
 	if n < 1 {

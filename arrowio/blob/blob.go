@@ -12,8 +12,9 @@
 //     a [Catalog], which implements the three methods and the names.
 //   - Reads: Open returns a [Blob]. Its Identity is equal for equal objects, and its reads or Check
 //     fail after the object changed. [Hints] say which reads the storage serves well.
-//   - Optional: a [Versioned] blob may have its decoded units kept on disk, and a [Mappable] blob
-//     is mapped into memory. All other blobs are read into buffers.
+//   - Optional: a [Versioned] blob may have its decoded units kept on disk, a [Stamped] blob has a
+//     fingerprint without reads, and a [Mappable] blob is mapped into memory. All other blobs are read
+//     into buffers.
 //
 // An opener must pass the tests of package blobtest. The example of arrowio.Options has an opener
 // over a map of bytes in 40 lines.
@@ -39,8 +40,8 @@ type Opener interface {
 
 	// Stat describes the blob or directory with a name. The name of the entry is the
 	// same name. The error is NotFound if neither exists, and Unsupported for a name
-	// that this opener can never open. If a request is slow, a name with *, ? or [ may
-	// be NotFound without one: it is a glob then.
+	// that this opener can never open. If a request is slow, a name with *, ?, [ or {
+	// may be NotFound without one: it is a glob or a range of numbers then.
 	Stat(ctx context.Context, name string) (Entry, error)
 
 	// List returns the blobs and directories in a directory in the order of their
@@ -177,6 +178,15 @@ type Versioned interface {
 	// other blobs of any opener. So it has the name if the storage numbers the
 	// versions of each name. It may change although the content is the same.
 	Version() string
+}
+
+// Stamped is a blob with a text of its storage that changes with its content, such as an ETag. A
+// fingerprint takes the stamp of each file instead of samples of its bytes, if all files have one.
+type Stamped interface {
+	Blob
+
+	// Stamp returns the text. It does not depend on the name of the blob.
+	Stamp() string
 }
 
 // ReadFull fills p with the bytes from offset on. It returns as soon as ctx

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/manifest"
 	"github.com/meshfeed/meshfeed/core/dtype"
@@ -30,7 +31,7 @@ import (
 
 // Options select what is converted. The zero value converts everything.
 type Options struct {
-	Files       arrowio.Options // how the input is opened, and its columns; Cache is always "memory"
+	Files       arrowio.Options // how the input is opened, and its columns; Cache is not used
 	RowsPerFile int64           // 0 for whole units of the input, of about 256 MiB there
 
 	// Part and Parts select the files that this run converts. Part counts from 1
@@ -69,11 +70,13 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	here := o.Files.Opener == nil
+	here := o.Files.Opener == nil && !slices.ContainsFunc(inputs, func(in string) bool { return files.Scheme(in) != "" })
 	if err := checkPlace(inputs, dir); here && err != nil {
 		return Report{}, err
 	}
-	o.Files.Cache = "memory" // each unit is read once, so none is kept on disk
+	if o.Files.Cache = ""; here {
+		o.Files.Cache = "memory" // each unit is read once, so none is kept on disk
+	}
 	ds, err := arrowio.OpenFiles(ctx, inputs, o.Files)
 	if err != nil {
 		return Report{}, err
@@ -274,7 +277,10 @@ func (j *job) schema() (s outputSchema, err error) {
 
 // arguments returns the arguments of the command, without the output and the part.
 func (j *job) arguments(inputs []string) []string {
-	list := slices.Clone(inputs)
+	var list []string
+	for _, in := range inputs {
+		list = append(list, files.Public(in))
+	}
 	add := func(flag, value string) { list = append(list, flag, value) }
 	if j.options.Files.Columns != nil {
 		add("--columns", joined(j.options.Files.Columns))

@@ -113,6 +113,10 @@ int main(void) {
   FIELD(mf_stats, delayed_ns);
   FIELD(mf_stats, map_ns);
   FIELD(mf_stats, bad);
+  FIELD(mf_stats, requests);
+  FIELD(mf_stats, retries);
+  FIELD(mf_stats, planned_bytes);
+  FIELD(mf_stats, fetched_bytes);
   STRUCT(mf_map_column);
   FIELD(mf_map_column, data);
   FIELD(mf_map_column, size);

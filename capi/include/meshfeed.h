@@ -325,7 +325,8 @@ typedef struct mf_dataset_options {
   {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0}
 
 /* Opens n paths to files of Parquet, Arrow IPC or NumPy, or to raw files: files, globs and
-   directories, in this order. Directories such as year=2024 in a directory become a field. Each
+   directories, in this order; or n addresses of web servers, such as
+   "https://host/train-{000..127}.parquet". Directories such as year=2024 in a directory become a field. Each
    element of a raw file is a record of the field "tokens". options may be NULL. Returns before it
    touches a file; see mf_wait. */
 mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_options* options,
@@ -802,9 +803,14 @@ typedef struct mf_stats {
   int64_t delayed_ns;            /* time that threads which decompress waited for a processor */
   int64_t map_ns;                /* the part of gather_ns in which it waited for functions of maps */
   int64_t bad;                   /* records of the delivered batches with rows of zeros, as in mf_batch */
+  int64_t requests;              /* to servers, for the dataset, also ahead, and for its other loaders */
+  int64_t retries;               /* those of them that repeat or continue another */
+  int64_t planned_bytes;         /* that were asked for in requests */
+  int64_t fetched_bytes;         /* that servers sent */
 } mf_stats;
 
-#define MF_STATS_INIT {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define MF_STATS_INIT                                                                                        \
+  {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 

@@ -18,10 +18,11 @@ func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert FILE… FOLDER",
 		Short: "write a dataset as Arrow IPC files that are fast to shuffle",
-		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs and directories as one dataset. Writes it into the
-last argument, a folder, as Arrow IPC files without compression. Open the folder, and the records have
-the order of the input. Lists of one length become fixed-size lists; dictionaries and views become plain
-values. A column that cannot be converted is an error: --columns names the others.
+		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs, directories and
+addresses of web servers as one dataset. Writes it into the last argument, a folder, as Arrow IPC files
+without compression. Open the folder, and the records have the order of the input. Lists of one length
+become fixed-size lists; dictionaries and views become plain values. A column that cannot be converted
+is an error: --columns names the others.
 
 A run that was ended continues with the same command, and does not repeat finished files. With --part 1/8
 to --part 8/8, eight runs on any machines that share the folder convert an eighth of the files each. The

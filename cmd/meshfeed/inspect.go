@@ -17,9 +17,10 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE…",
 		Short: "list fields, row shapes, files, and columns that cannot be arrays",
-		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs and directories as one dataset. Prints its fields, its files,
-and the columns that cannot be arrays, with the reason. Reads metadata only; for the fingerprint it also
-reads samples of the data, or all data up to 16 MiB.
+		Long: `Opens files of Arrow IPC, Parquet and NumPy, raw files, streams, globs, directories and
+addresses of web servers as one dataset. Prints its fields, its files, and the columns that cannot be
+arrays, with the reason. Reads metadata only; for the fingerprint of files on disks it also reads
+samples of the data, or all data up to 16 MiB.
 
 With --lengths it reads the length of every row of ragged fields (lists, text and bytes), and prints the
 smallest, the median, the 99th percentile and the largest. It reads offsets and no values.`,
@@ -120,6 +121,9 @@ type fileFacts struct {
 func (c coveredFacts) String() string {
 	if c.Bytes == c.Of {
 		return "It covers every byte."
+	}
+	if c.Bytes == 0 {
+		return "It covers metadata, and the versions of the files by the word of their server: meshfeed verify --hash reads every byte."
 	}
 	return fmt.Sprintf("It covers samples, %s of %s: meshfeed verify --hash reads every byte.", sized(c.Bytes), sized(c.Of))
 }

@@ -31,13 +31,14 @@ type Stats struct {
 	// to its caller takes some microseconds more. While callers pause, the system may
 	// read files ahead, and later batches take less time than without pauses.
 	Build        time.Duration
-	Gather       time.Duration // the part of Build spent gathering rows
-	Storage      time.Duration // the part of Gather spent waiting for storage
-	Decode       time.Duration // the part of Gather spent waiting for decompression
-	Map          time.Duration // the part of Gather spent in functions of views: see view.Map
-	Decoding     source.Work   // work of the source, for these batches and later ones, and for other loaders over it
-	ConsumerWait time.Duration // callers waited for a batch
-	ProducerWait time.Duration // enough batches were ready, and none was built
+	Gather       time.Duration  // the part of Build spent gathering rows
+	Storage      time.Duration  // the part of Gather spent waiting for storage
+	Decode       time.Duration  // the part of Gather spent waiting for decompression
+	Map          time.Duration  // the part of Gather spent in functions of views: see view.Map
+	Decoding     source.Work    // work of the source, for these batches and later ones, and for other loaders over it
+	Fetched      source.Fetched // from other machines, as Decoding counts
+	ConsumerWait time.Duration  // callers waited for a batch
+	ProducerWait time.Duration  // enough batches were ready, and none was built
 
 	// Bad counts records with rows of zeros, because a view with Zero set cannot compute them. A record
 	// counts once in each batch, and in each process that needs it. FirstBad is the error of the first one.
@@ -61,7 +62,7 @@ func (l *Loader) Stats() (s Stats) {
 			Bad: c.bad, FirstBad: c.firstBad, Queued: int64(len(p.ready)),
 		}
 	})
-	s.Decoding = source.DecodingOf(l.src)
+	s.Decoding, s.Fetched = source.DecodingOf(l.src), source.FetchedOf(l.src)
 	s.LiveBatches, s.LiveBytes = p.builder.live()
 	return s
 }

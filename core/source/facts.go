@@ -32,6 +32,9 @@ type Facts struct {
 	// Decoding returns how long threads have decoded so far.
 	Decoding func() Work
 
+	// Fetched returns what was read from other machines so far, for all loaders over the source.
+	Fetched func() Fetched
+
 	// Check reads what it needs to verify that the rows [start, stop) of the fields have the
 	// shapes of the schema. It is for sources with lists, because metadata do not prove the
 	// shapes of lists. The error names the first record with another shape. A range that was
@@ -86,6 +89,12 @@ type Notes interface {
 	KeepNote(key string, text []byte)
 }
 
+// Fetched counts what was read from other machines, by requests over a network.
+type Fetched struct {
+	Requests, Retries int64 // requests, and those of them that repeat or continue another
+	Planned, Bytes    int64 // bytes that were asked for, and that came
+}
+
 // CacheInfo says where a source keeps decoded units.
 type CacheInfo struct {
 	Folder string // "" if only memory is used, or if nothing was kept on disk yet
@@ -112,6 +121,9 @@ func CacheInfoOf(src Source) CacheInfo { return answer(src.Facts().Cache) }
 
 // DecodingOf returns the decoding of a source so far.
 func DecodingOf(src Source) Work { return answer(src.Facts().Decoding) }
+
+// FetchedOf returns what a source has read from other machines so far.
+func FetchedOf(src Source) Fetched { return answer(src.Facts().Fetched) }
 
 // VersionOf returns the Version of a source. It is empty if all values are covered by the
 // fingerprint. The error is also Unsupported if the fingerprint covers samples, and the source has no version.

@@ -16,7 +16,7 @@ import (
 // replace these.
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
-		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Components: b.components, Version: b.version, Drawn: b.drawn,
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Fetched: b.fetched, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
 	for _, below := range b.facts {
 		if below.Changes != nil {
@@ -141,6 +141,15 @@ func (b *base) decoding() (sum source.Work) {
 	for _, s := range b.below {
 		w := source.DecodingOf(s)
 		sum.Running, sum.Waiting = sum.Running+w.Running, sum.Waiting+w.Waiting
+	}
+	return sum
+}
+
+// fetched is the sum of the datasets below.
+func (b *base) fetched() (sum source.Fetched) {
+	for _, s := range b.below {
+		f := source.FetchedOf(s)
+		sum = source.Fetched{Requests: sum.Requests + f.Requests, Retries: sum.Retries + f.Retries, Planned: sum.Planned + f.Planned, Bytes: sum.Bytes + f.Bytes}
 	}
 	return sum
 }

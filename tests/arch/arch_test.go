@@ -84,6 +84,7 @@ var allowed = map[string][]string{
 	// tier 4
 	"arrowio/blob":                     {},
 	"arrowio/internal/local":           {"arrowio/blob"},
+	"arrowio/internal/remote":          {"arrowio/blob"},
 	"arrowio/internal/resident":        {"core/source", "arrowio/blob"},
 	"arrowio/internal/buffers":         {"internal/arrowtype"},
 	"arrowio/internal/index":           {},
@@ -108,7 +109,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/manifest":        {},
 	"arrowio/internal/files":           {"arrowio/blob", "arrowio/internal/manifest", "core/view"},
 	"arrowio/internal/ipcfile":         {"internal/arrowmeta", "internal/columns"},
-	"arrowio":                          {"arrowio/internal/format/...", "arrowio/internal/lists", "arrowio/internal/parts", "arrowio/internal/verify", "arrowio/internal/fingerprint"},
+	"arrowio":                          {"arrowio/internal/format/...", "arrowio/internal/lists", "arrowio/internal/parts", "arrowio/internal/verify", "arrowio/internal/fingerprint", "arrowio/internal/remote"},
 	"arrowio/convert":                  {"arrowio", "arrowio/internal/ipcfile"},
 	"arrowio/cstream":                  {"arrowio/internal/table"},
 	"arrowio/tensors":                  {"internal/block", "core/source/cut", "internal/jsontext", "arrowio/internal/local", "arrowio/internal/npy"},
@@ -176,6 +177,7 @@ type build struct {
 var builds = []build{
 	{name: "default", patterns: []string{"./..."}},
 	{name: "without cgo", env: []string{"CGO_ENABLED=0"}, patterns: []string{"./core/...", "./arrowio", "./arrowio/records", "./arrowio/records18", "./cmd/..."}},
+	{name: "tag nofar", tags: "nofar", patterns: []string{"./arrowio/...", "./capi", "./cmd/..."}},
 	{name: "tag xla", tags: "xla", patterns: []string{"./..."}},
 	{name: "wasip1", env: []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS="}, patterns: []string{"./core/...", "./internal/..."}},
 }
@@ -383,6 +385,20 @@ func TestModulesOfALoader(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(need)); !slices.Equal(got, want) {
 		t.Errorf("a loader over arrowio needs the modules %q, want %q: each one more is a download of every Go user", got, want)
+	}
+}
+
+// TestNetworkIsLeftOut checks that the tag nofar leaves the code of connections out of what a loader needs. A codec
+// imports net/http too, but uses none of it, so the linker leaves that out.
+func TestNetworkIsLeftOut(t *testing.T) {
+	for tags, want := range map[string]bool{"": true, "nofar": false} {
+		var linked bool
+		for _, p := range list(t, build{tags: tags, patterns: []string{"-deps", "./core/loader", "./arrowio"}}) {
+			linked = linked || p.path() == "arrowio/internal/remote"
+		}
+		if linked != want {
+			t.Errorf("tag %q: the reader of web servers is linked: %v", tags, linked)
+		}
 	}
 }
 

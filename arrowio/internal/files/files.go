@@ -122,10 +122,14 @@ func Find(ctx context.Context, patterns []string, o Options) ([]File, error) {
 			list[k].Entry = f.entry(list[k].Path)
 		}
 		if all = append(all, list...); len(all) > maxFiles {
-			return nil, status.Errorf(status.ResourceExhausted, "arrowio", "more than %d files", maxFiles)
+			return nil, tooMany()
 		}
 	}
 	return all, nil
+}
+
+func tooMany() error {
+	return status.Errorf(status.ResourceExhausted, "arrowio", "more than %d files", maxFiles)
 }
 
 // finder finds the files of patterns.

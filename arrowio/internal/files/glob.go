@@ -19,29 +19,37 @@ const meta = `*?[`
 // numbers matches a range of numbers, as bash and WebDataset write it.
 var numbers = regexp.MustCompile(`\{([0-9]{1,9})\.\.([0-9]{1,9})\}`)
 
-// numbered returns the files of the patterns that a pattern with a range of numbers stands for. If both
-// ends have as many digits, so have all numbers.
+// numbered returns the files of the patterns that a pattern with a range of numbers stands for.
 func (f finder) numbered(pattern string) (all []File, err error) {
-	at := numbers.FindStringSubmatchIndex(pattern)
+	names, err := expand(pattern, numbers.FindStringSubmatchIndex(pattern))
+	for _, name := range names {
+		list, err := f.one(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, err
+}
+
+// expand replaces a range of numbers, which matches numbers at some positions, by each of its numbers.
+// If both ends have as many digits, so have all numbers.
+func expand(pattern string, at []int) (names []string, err error) {
 	low, high := pattern[at[2]:at[3]], pattern[at[4]:at[5]]
 	from, _ := strconv.Atoi(low)
 	to, _ := strconv.Atoi(high)
 	if from > to || to-from >= maxFiles {
 		return nil, status.Errorf(status.InvalidArgument, "arrowio", "the range %s has %d numbers", pattern[at[0]:at[1]], max(to-from+1, 0)).
-			WithHint("write the smaller number first, as in {0..9}; at most %d files open", maxFiles).With("path", pattern)
+			WithHint("write the smaller number first, as in {0..9}; at most %d files open", maxFiles).With("path", Public(pattern))
 	}
 	width := 0
 	if len(low) == len(high) {
 		width = len(low)
 	}
 	for n := from; n <= to; n++ {
-		list, err := f.one(pattern[:at[0]] + fmt.Sprintf("%0*d", width, n) + pattern[at[1]:])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, list...)
+		names = append(names, pattern[:at[0]]+fmt.Sprintf("%0*d", width, n)+pattern[at[1]:])
 	}
-	return all, nil
+	return names, nil
 }
 
 // glob returns the files that a glob matches. It fails if it also matches a directory with

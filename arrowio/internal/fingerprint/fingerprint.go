@@ -2,7 +2,8 @@
 // fingerprint is a SHA-256, shortened to 16 bytes. It covers the facts of every file: size,
 // number of records, digest of the metadata, and keys in the names of directories. It also
 // covers stored bytes: all of them up to 16 MiB, otherwise samples at positions that the facts
-// determine.
+// determine. For files far away it covers the versions that their storage gives them instead, such as ETags,
+// so that nothing is read.
 //
 // Loaders store fingerprints in states, so no release may change one.
 package fingerprint
@@ -14,6 +15,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -38,9 +40,12 @@ type Dataset struct{ *units.Files }
 func (d Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []source.Fingerprint, err error) {
 	h := sha256.New()
 	d.WriteFacts(h)
-	if d.Bytes() <= wholeBytes {
+	switch {
+	case d.stamped():
+		byFile = d.hashStamps(h)
+	case d.Bytes() <= wholeBytes:
 		byFile, err = d.hashWhole(ctx, h)
-	} else {
+	default:
 		byFile, err = d.Sample(ctx, h)
 	}
 	if err == nil {
@@ -52,7 +57,11 @@ func (d Dataset) Sum(ctx context.Context) (sum source.Fingerprint, byFile []sour
 // Coverage returns how many bytes the fingerprint covers, and of how many. For files that are
 // sampled, the first is an upper bound, because samples may overlap.
 func (d Dataset) Coverage() (covered, of int64) {
-	if of = d.Bytes(); of <= wholeBytes {
+	of = d.Bytes()
+	switch {
+	case d.stamped():
+		return 0, of
+	case of <= wholeBytes:
 		return of, of
 	}
 	samples := int64(sampleCount)
@@ -60,6 +69,22 @@ func (d Dataset) Coverage() (covered, of int64) {
 		samples *= 2
 	}
 	return min(samples*sampleBytes, of), of
+}
+
+// stamped reports whether the storage says of every file when its content changes.
+func (d Dataset) stamped() bool {
+	return !slices.ContainsFunc(d.List, func(f *units.File) bool { return f.Stamp == "" })
+}
+
+// hashStamps hashes the stamp of every file, and reads nothing. It also returns a hash for each file.
+func (d Dataset) hashStamps(h hash.Hash) []source.Fingerprint {
+	byFile := make([]source.Fingerprint, len(d.List))
+	for i, f := range d.List {
+		fmt.Fprintf(h, "stamp %q\n", f.Stamp)
+		sum := sha256.Sum256([]byte(f.Stamp))
+		copy(byFile[i][:], sum[:])
+	}
+	return byFile
 }
 
 // WriteFacts hashes the size, the number of rows and the metadata of every file. Each

@@ -101,3 +101,6 @@ func (Opener) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
 	}
 	return f, nil
 }
+
+// Getenv returns a variable of the environment, or "".
+func Getenv(name string) string { return os.Getenv(name) }

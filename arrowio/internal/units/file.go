@@ -20,6 +20,7 @@ type File struct {
 	Member   *union.Member // set by the union of all files
 	Content  *resident.File
 	Contents format.Contents
+	Stamp    string // changes with the content, by the word of the storage; empty if samples tell
 
 	// Number sets these.
 	First    int    // number of its first record batch in the dataset

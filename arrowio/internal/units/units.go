@@ -132,7 +132,9 @@ func (s *Files) Prepare(o resident.Options) (err error) {
 	for i, f := range s.List {
 		contents[i] = f.Content
 	}
-	o.Reads = s.Reads
+	if o.Reads = s.Reads; s.Fetches() {
+		o.Reads = nil // no rows are read far away: their units are decoded, or their files were fetched
+	}
 	s.Set, err = resident.NewSet(s.calls, contents, o)
 	return err
 }

@@ -71,9 +71,13 @@ def open(
     dimension, a raw file one for each element, and Megatron one for each document.
     ``ds.window(2048)`` makes sequences of elements.
 
+    Addresses of web servers open too: ``"https://host/train-{000..127}.parquet"``. Row groups of
+    Parquet and record batches of Arrow files are read when they are needed; other files are fetched
+    whole. A server lists no files, so addresses have no globs.
+
     Args:
-        paths: a file, a glob such as ``"data/train-*.arrow"``, a directory (also one that
-            Hugging Face `save_to_disk` wrote), or a list of them. A leading ``~`` is the home
+        paths: a file, an address, a glob such as ``"data/train-*.arrow"``, a directory, also of
+            Hugging Face's `save_to_disk`, or a list of them. A leading ``~`` is the home
             directory. Directories such as ``year=2024`` in a directory become a field ``year``.
             Columns are matched by name, and their types of values must agree, as string and
             large_string do.
@@ -120,7 +124,9 @@ def open(
             type than the first lines, when it is read; the message names the file and the line.
         UnsupportedError: a file has another format, such as CSV, or is encrypted; the message says
             what to do.
-        DataLossError: a file is damaged; the message names the file and the place in it.
+        DataLossError: a file is damaged; the message names the file and the place in it. Or a file
+            of a web server has changed since it was opened, when it is read.
+        ReadError: a server cannot be reached, or denies access.
     """
     with Checks("mf.open") as check:
         listed = _listed(check, paths)

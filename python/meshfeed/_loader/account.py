@@ -37,6 +37,9 @@ class AccountMixin:
             - `bad`: records with rows of zeros, because they cannot be computed: see
               ``bad="zero"`` of `Dataset.map` and `Dataset.decode_image`. A record counts once in
               each batch, and in each process that needs it;
+            - `requests` to servers, and `retries`, which are those that repeat or continue another;
+              `planned_bytes`, which were asked for, and `fetched_bytes`, which came: for the
+              dataset since it was opened, also ahead and for other loaders over it;
             - `queued`: ready batches; `live_batches`: batches delivered and still held;
               `idle_batches`: batches with memory that is ready for reuse; `host_bytes`: the
               memory of all three.

@@ -87,6 +87,7 @@ class Stats(ctypes.Structure):
         (c_int64, "storage_ns decode_ns"),
         (c_int64, "queued live_batches idle_batches host_bytes gathered_bytes"),
         (c_int64, "decoding_ns delayed_ns map_ns bad"),
+        (c_int64, "requests retries planned_bytes fetched_bytes"),
     )
 
 

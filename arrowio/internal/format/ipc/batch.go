@@ -21,12 +21,15 @@ type recordBatch struct {
 // Rows implements format.Unit.
 func (u *recordBatch) Rows() int64 { return u.header.Length }
 
-// Encoding implements format.Unit.
+// Encoding implements format.Unit. A record batch far away is fetched whole, as if it were encoded.
 func (u *recordBatch) Encoding() string {
-	if u.header.Compression == arrowmeta.Uncompressed {
-		return ""
+	switch {
+	case u.header.Compression != arrowmeta.Uncompressed:
+		return u.header.Compression.String()
+	case u.file.content.Fetches():
+		return "fetched"
 	}
-	return u.header.Compression.String()
+	return ""
 }
 
 // Nulls implements format.Unit.

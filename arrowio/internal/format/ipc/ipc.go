@@ -141,8 +141,8 @@ func (c *file) scan(ctx context.Context, headers []resident.Extent, first, last 
 	})
 }
 
-// Decoding implements format.Contents. It takes exactly the stored bytes and the sizes that the
-// buffers begin with.
+// Decoding implements format.Contents. It takes exactly the stored bytes and the sizes that
+// compressed buffers begin with.
 func (c *file) Decoding(ctx context.Context, i, column int, field *arrowtype.Field) (format.Decoding, error) {
 	b, err := c.meta.Batch(c.reader(ctx), i)
 	if err != nil {
@@ -175,13 +175,14 @@ func (c *file) Stored(i, _ int) []resident.Extent {
 // sizes returns the bytes of a column's buffers in record batch i, as they are stored and
 // decoded.
 func (c *file) sizes(ctx context.Context, i int, b *arrowmeta.RecordBatch, column int, field *arrowtype.Field) (stored, decoded int64, err error) {
-	if b.Compression == arrowmeta.Uncompressed {
-		return 0, 0, nil
-	}
 	col, head := &c.meta.Columns[column], make([]byte, 8)
 	for range field.Levels {
 		for _, at := range b.Buffers(col) {
 			if stored += at.Length; at.Length == 0 {
+				continue
+			}
+			if b.Compression == arrowmeta.Uncompressed {
+				decoded += at.Length
 				continue
 			}
 			if err := c.content.ReadFull(ctx, head, c.facts.Units[i].Offset+at.Offset); err != nil {

@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+
+	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
+)
+
+// fault is why an attempt failed.
+type fault struct {
+	error  *status.Error
+	passes bool          // another attempt may succeed
+	busy   bool          // the host wants fewer requests
+	after  time.Duration // and none before this pause has ended
+}
+
+// Error implements error.
+func (f *fault) Error() string { return f.error.Error() }
+
+// Unwrap returns the error for the user.
+func (f *fault) Unwrap() error { return f.error }
+
+// final returns a fault that another attempt would meet again.
+func (o *Object) final(code status.Code, hint, format string, args ...any) *fault {
+	return &fault{error: o.errorf(code, format, args...).WithHint("%s", hint)}
+}
+
+// passing returns a fault that may not meet another attempt.
+func (o *Object) passing(format string, args ...any) *fault {
+	return &fault{passes: true, error: o.errorf(status.IO, format, args...).
+		WithHint("look at the server and the network, then continue from the last state")}
+}
+
+func (o *Object) errorf(code status.Code, format string, args ...any) *status.Error {
+	e := status.Errorf(code, "arrowio", format, args...)
+	e.Msg = o.name + ": " + e.Msg
+	return e.With("path", o.name)
+}
+
+// refused returns why a server refuses a request, or nil.
+func (o *Object) refused(r *http.Response) error {
+	switch code := r.StatusCode; code {
+	case http.StatusOK, http.StatusPartialContent, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		if how := r.Header.Get("Content-Encoding"); how != "" && how != "identity" {
+			return o.final(status.Unsupported, "turn compression off for such files on the server, or download the file",
+				"the server compresses the bytes (Content-Encoding: %s), although the request forbids it", how)
+		}
+		return nil
+	case http.StatusNotFound, http.StatusGone:
+		return o.final(status.NotFound, "check the address, also for capital letters", "there is no such file (%s)", r.Status)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		hint := "give the address with a user and a password (https://user:password@host/), or sign it again if its signature has expired"
+		if o.at.User != nil || o.at.RawQuery != "" {
+			hint = "check the user and the password in the address, or sign it again if its signature has expired"
+		}
+		return o.final(status.IO, hint, "the server denies access (%s)", r.Status)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		f := o.passing("the server answers %s", r.Status)
+		f.error.Hint = "it wants fewer requests: use fewer processes, or keep the rows of a run on its hosts (cache=)"
+		f.busy, f.after = true, pauseOf(r.Header)
+		return f
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return o.passing("the server answers %s", r.Status)
+	default:
+		return o.final(status.IO, "open the address in another program to see what the server expects", "the server answers %s", r.Status)
+	}
+}
+
+// misled returns the fault of a redirect that is not followed.
+func (o *Object) misled(format string, args ...any) error {
+	return o.final(status.Unsupported, "give the address that it should lead to", format, args...)
+}
+
+// unreachable returns the fault of a request without an answer. A host that never answered probably has
+// another name.
+func (o *Object) unreachable(err error, to *url.URL) error {
+	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return o.final(status.IO, "name the file with its authority in SSL_CERT_FILE before the program starts", "the certificate of %s is not trusted: %w", to.Hostname(), untrusted.Err)
+	}
+	failed, dialing := errors.AsType[*net.OpError](err)
+	if dialing && failed.Op == "dial" && !o.opener.engine.host(o.at.Host).reached() {
+		return o.final(status.IO, "check the address, the network, and the proxy (HTTPS_PROXY, NO_PROXY)", "%s cannot be reached: %w", to.Hostname(), failed.Err)
+	}
+	return o.passing("no answer came from %s: %w", to.Hostname(), err)
+}

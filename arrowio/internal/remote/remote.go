@@ -1,0 +1,76 @@
+// Package remote reads objects of web servers by ranges of bytes.
+//
+// An [Opener] opens URLs. Opening an [Object] is one request, for its last 64 KiB: the answer also has
+// its size and its version, the ETag or else the time of its last modification. Every later request
+// carries that version as a condition, and every answer is compared with it, so that bytes of two
+// versions are never mixed.
+//
+// An [Engine] sends the requests of a process. Failures that may pass are tried again, from the byte on
+// that was reached (attempts.go). Each host has a bound on the requests in progress, which falls when
+// the host asks for that (host.go). An attempt ends after 10 s without a byte. Redirects are followed
+// without the user and the password, unless they lead to the same host (exchange.go).
+//
+// Names of objects have no secrets: see files.Public. Queries and passwords are in the requests only.
+package remote
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+)
+
+// hints are the reads that suit a server far away. A request of 8 MiB takes little longer than a request
+// of 1 MiB, and one connection has a fraction of the rate of the network.
+var hints = blob.Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: most, Ahead: 128 << 20}
+
+// Engine sends requests and counts open objects. It is safe for concurrent use.
+type Engine struct {
+	transport *http.Transport
+
+	mu    sync.Mutex
+	hosts map[string]*host
+	open  int // objects
+}
+
+// Dial opens connections, like the method DialContext of a net.Dialer.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// New returns an engine. Nil stands for connections over TCP. Proxies and authorities of certificates are
+// those of the environment: see http.ProxyFromEnvironment and crypto/x509.
+func New(dial Dial) *Engine {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: stall}).DialContext
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // HTTP/2 would send all ranges through one connection, at the rate of one
+	return &Engine{hosts: map[string]*host{}, transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: stall, Protocols: protocols,
+		MaxIdleConnsPerHost: most, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 256 << 10,
+		DisableCompression: true, // ranges are of the stored bytes
+	}}
+}
+
+// host returns the state of a host.
+func (e *Engine) host(name string) *host {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.hosts[name]
+	if h == nil {
+		h = &host{limit: most}
+		e.hosts[name] = h
+	}
+	return h
+}
+
+// opened counts an object that is opened or closed. After the last one, idle connections are closed.
+func (e *Engine) opened(change int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open += change; e.open == 0 {
+		e.transport.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,352 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/remote"
+	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/tests/far"
+)
+
+// name is the address of the file of most tests.
+const name = "http://host/x.bin"
+
+// content returns bytes of a file.
+func content(n int) []byte {
+	data, r := make([]byte, n), rand.New(rand.NewPCG(1, 2))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+// served runs a test with an opener of a server in a bubble, in which time passes at once. All
+// goroutines must have ended after it.
+func served(t *testing.T, s *far.Server, run func(t *testing.T, op *remote.Opener)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		dial, stop := far.Serve(s)
+		defer stop()
+		run(t, remote.NewOpener(remote.New(dial)))
+	})
+}
+
+// open opens the file.
+func open(t *testing.T, op *remote.Opener) blob.Blob {
+	t.Helper()
+	b, err := op.Open(context.Background(), blob.Entry{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestOneRequestOpens: one request has the size, the version and the last bytes. The tail serves the
+// footer, and no byte comes twice.
+func TestOneRequestOpens(t *testing.T) {
+	data := content(200_000)
+	s := &far.Server{Files: map[string][]byte{"/x.bin": data}}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		tail, front := make([]byte, 64<<10), make([]byte, 100_000)
+		for _, read := range []struct {
+			p  []byte
+			at int64
+		}{{tail, 200_000 - 64<<10}} {
+			if n, err := b.ReadAt(t.Context(), read.p, read.at); n != len(read.p) || err != nil || !bytes.Equal(read.p, data[read.at:][:n]) {
+				t.Errorf("%d bytes at %d: %v", n, read.at, err)
+			}
+		}
+		if count := s.Take(); count.Requests != 1 || count.Bytes != 64<<10 || b.Size() != int64(len(data)) || b.Name() != name {
+			t.Errorf("%s has %d bytes, after %+v", b.Name(), b.Size(), count)
+		}
+		if n, err := b.ReadAt(t.Context(), front, 150_000); n != 50_000 || err != io.EOF || !bytes.Equal(front[:n], data[150_000:]) {
+			t.Errorf("beyond the end: %d bytes, %v", n, err)
+		}
+		if count := s.Take(); count.Requests != 1 || count.Bytes != 50_000 {
+			t.Errorf("%+v", count)
+		}
+		if c := op.Counts(); c != (remote.Counts{Requests: 2, Planned: 50_000 + 64<<10, Bytes: 50_000 + 64<<10}) {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestLongReadsRunSideBySide: requests have up to 8 MiB, 16 at once.
+func TestLongReadsRunSideBySide(t *testing.T) {
+	data := make([]byte, 150<<20)
+	s := &far.Server{Files: map[string][]byte{"/x.bin": data}, Latency: time.Second}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		s.Take()
+		p := make([]byte, len(data))
+		if _, err := b.ReadAt(t.Context(), p, 0); err != nil || !bytes.Equal(p, data) {
+			t.Fatal(err)
+		}
+		if count := s.Take(); count.Requests != 19 || count.AtOnce != 16 || count.Bytes != int64(len(data)) {
+			t.Errorf("%+v", count)
+		}
+	})
+}
+
+// TestFaultsPass reads a file from a server with every fault. The bytes are those of the file, and a read goes on
+// at the byte that the last attempt reached.
+func TestFaultsPass(t *testing.T) {
+	data := content(1 << 20)
+	for seed := range uint64(8) {
+		s := &far.Server{Files: map[string][]byte{"/x.bin": data}, Latency: time.Millisecond, Share: 0.3, Faults: far.Passing, Seed: seed}
+		served(t, s, func(t *testing.T, op *remote.Opener) {
+			b := open(t, op)
+			defer b.Close()
+			p := make([]byte, 10_000)
+			for at := 0; at < len(data); at += len(p) {
+				n, err := b.ReadAt(context.Background(), p, int64(at))
+				if err != nil && err != io.EOF || !bytes.Equal(p[:n], data[at:][:n]) {
+					t.Fatalf("seed %d, byte %d: %v", seed, at, err)
+				}
+			}
+			c := op.Counts()
+			if c.Retries == 0 || c.Planned != int64(len(data)+64<<10) || float64(c.Bytes) > 1.02*float64(c.Planned) {
+				t.Errorf("seed %d: %+v", seed, c)
+			}
+		})
+	}
+}
+
+// TestCutsContinue: after a cut, only the rest is asked for.
+func TestCutsContinue(t *testing.T) {
+	data := content(1 << 20)
+	s := &far.Server{Files: map[string][]byte{"/x.bin": data}}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		s.Share, s.Faults = 0.9, []far.Fault{far.Cut, far.Stall}
+		began, p := time.Now(), make([]byte, len(data))
+		if _, err := b.ReadAt(t.Context(), p, 0); err != nil || !bytes.Equal(p, data) {
+			t.Fatal(err)
+		}
+		if c := op.Counts(); c.Retries == 0 || c.Bytes != c.Planned {
+			t.Errorf("%+v", c)
+		}
+		if took := time.Since(began); took > 10*15*time.Second {
+			t.Errorf("stalls took %v", took)
+		}
+	})
+}
+
+// TestPatienceEnds: attempts end after 5 minutes without a byte, and at once if ctx ends.
+func TestPatienceEnds(t *testing.T) {
+	s := &far.Server{Files: map[string][]byte{"/x.bin": content(1 << 20)}}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		s.Share, s.Faults = 1, []far.Fault{far.Busy}
+		began := time.Now()
+		_, err := b.ReadAt(context.Background(), make([]byte, 10), 0)
+		if took := time.Since(began); took < 4*time.Minute || took > 6*time.Minute {
+			t.Errorf("attempts took %v", took)
+		}
+		if e, ok := errors.AsType[*status.Error](err); !ok || e.Code != status.IO || !strings.HasPrefix(e.Error(), "arrowio: "+name+": the server answers 503 Service Unavailable, in each of ") ||
+			!strings.HasSuffix(e.Error(), " attempts; it wants fewer requests: use fewer processes, or keep the rows of a run on its hosts (cache=)") {
+			t.Errorf("got %v", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second/2)
+		defer cancel()
+		if _, err := b.ReadAt(ctx, make([]byte, 10), 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestBusyHosts: Retry-After holds for all requests to the host, and fewer run at once after it.
+func TestBusyHosts(t *testing.T) {
+	s := &far.Server{Files: map[string][]byte{"/x.bin": content(64 << 20)}, Latency: time.Millisecond}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		time.Sleep(time.Minute)
+		s.Share, s.Faults = 1, []far.Fault{far.Busy}
+		p := make([]byte, 64<<20)
+		ctx, cancel := context.WithTimeout(context.Background(), 990*time.Millisecond)
+		defer cancel()
+		_, _ = b.ReadAt(ctx, p, 0)
+		if count := s.Take(); count.Requests > 1+8 {
+			t.Errorf("within a second: %+v", count)
+		}
+		synctest.Wait()
+		s.Share = 0
+		time.Sleep(time.Second)
+		s.Take()
+		if _, err := b.ReadAt(t.Context(), p, 0); err != nil {
+			t.Fatal(err)
+		}
+		if count := s.Take(); count.AtOnce > 8 {
+			t.Errorf("after that: %+v", count)
+		}
+	})
+}
+
+// TestErrors compares whole messages.
+func TestErrors(t *testing.T) {
+	const changed = "; do not replace files while they are read; open the dataset again to read what the file holds now"
+	data := content(200_000)
+	for what, c := range map[string]struct {
+		server *far.Server
+		change func(s *far.Server) // after the file is open; nil if it does not open
+		code   status.Code
+		want   string
+	}{
+		"absent": {&far.Server{Files: map[string][]byte{}}, nil, status.NotFound,
+			"there is no such file (404 Not Found); check the address, also for capital letters"},
+		"denied": {&far.Server{User: "me:secret"}, nil, status.IO,
+			"the server denies access (401 Unauthorized); give the address with a user and a password (https://user:password@host/), or sign it again if its signature has expired"},
+		"teapot": {&far.Server{Refused: 418}, nil, status.IO,
+			"the server answers 418 I'm a teapot; open the address in another program to see what the server expects"},
+		"whole": {&far.Server{Whole: true}, nil, status.Unsupported,
+			"the server ignores ranges: it answers 200 OK with the whole file; download the file, or serve it with a server that answers ranges, such as nginx or an object store"},
+		"packed": {&far.Server{Packed: true}, nil, status.Unsupported,
+			"the server compresses the bytes (Content-Encoding: gzip), although the request forbids it; turn compression off for such files on the server, or download the file"},
+		"unversioned": {&far.Server{Untagged: true, Undated: true}, nil, status.Unsupported,
+			"the server sends neither an ETag nor a Last-Modified, so a change of the file would not be noticed; let the server send one of them, or download the file"},
+		"endless": {&far.Server{Redirects: map[string]string{"/x.bin": "/x.bin"}}, nil, status.Unsupported,
+			"the server redirects more than 10 times; give the address that it should lead to"},
+		"nowhere": {&far.Server{Redirects: map[string]string{"/x.bin": "ftp://host/x.bin"}}, nil, status.Unsupported,
+			"the server redirects to no address; give the address that it should lead to"},
+		"shifted": {&far.Server{}, func(s *far.Server) { s.Shifted = true }, status.DataLoss,
+			`the server sent other bytes than were asked for: "bytes 1-2/200000" for "bytes=0-99"; download the file; the server, or a proxy on the way, mixes up ranges`},
+		"changed": {&far.Server{}, func(s *far.Server) { s.Put("/x.bin", content(200_000)) }, status.DataLoss,
+			`the file has changed since it was opened: it had ETag "200000-0", and has ETag "200000-1"` + changed},
+		"shorter": {&far.Server{}, func(s *far.Server) { s.Put("/x.bin", content(50)) }, status.DataLoss,
+			`the file has changed since it was opened: it had ETag "200000-0", and has ETag "50-1"` + changed},
+		"changed, weak": {&far.Server{Weak: true}, func(s *far.Server) { s.Put("/x.bin", content(200_000)) }, status.DataLoss,
+			`the file has changed since it was opened: it had ETag W/"200000-0", and has ETag W/"200000-1"` + changed},
+		"changed, dated": {&far.Server{Untagged: true}, func(s *far.Server) { s.Put("/x.bin", content(200_000)) }, status.DataLoss,
+			"the file has changed since it was opened: it had Last-Modified Fri, 02 Jan 2026 03:04:00 GMT, and has Last-Modified Fri, 02 Jan 2026 03:04:01 GMT" + changed},
+		"changed, careless": {&far.Server{Careless: true}, func(s *far.Server) { s.Put("/x.bin", content(200_000)) }, status.DataLoss,
+			`the file has changed since it was opened: it had ETag "200000-0", and has ETag "200000-1"` + changed},
+		"removed": {&far.Server{}, func(s *far.Server) { delete(s.Files, "/x.bin") }, status.NotFound,
+			"there is no such file (404 Not Found); check the address, also for capital letters"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := c.server
+			if s.Files == nil {
+				s.Files = map[string][]byte{"/x.bin": data}
+			}
+			served(t, s, func(t *testing.T, op *remote.Opener) {
+				b, err := op.Open(t.Context(), blob.Entry{Name: name})
+				if c.change != nil {
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer b.Close()
+					c.change(s)
+					_, err = b.ReadAt(t.Context(), make([]byte, 100), 0)
+					if lost := c.code == status.DataLoss && what != "shifted"; (b.Check() != nil) != lost {
+						t.Errorf("Check returns %v", b.Check())
+					}
+				}
+				e, ok := errors.AsType[*status.Error](err)
+				if want := "arrowio: " + name + ": " + c.want; !ok || e.Code != c.code || err.Error() != want || e.Attr("path") != name {
+					t.Errorf("got  %v\nwant %s", err, want)
+				}
+				if n := s.Take().Requests; n > 11 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		})
+	}
+}
+
+// TestServersWithoutSomething opens files of servers with fewer features, and reads them.
+func TestServersWithoutSomething(t *testing.T) {
+	for what, s := range map[string]*far.Server{
+		"ranges from the end": {Suffixless: true}, "strong ETags": {Weak: true}, "ETags": {Untagged: true}, "dates": {Undated: true},
+	} {
+		for _, size := range []int{0, 5, 64 << 10, 200_000} {
+			data := content(size)
+			s.Files = map[string][]byte{"/x.bin": data}
+			served(t, s, func(t *testing.T, op *remote.Opener) {
+				b := open(t, op)
+				defer b.Close()
+				p := make([]byte, size+1)
+				for range 2 {
+					if n, err := b.ReadAt(t.Context(), p, 0); n != size || err != io.EOF || !bytes.Equal(p[:n], data) || b.Check() != nil {
+						t.Errorf("without %s: %d of %d bytes, %v", what, n, size, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRedirects: the user and the password go to their host only. The last address is kept until it
+// is refused.
+func TestRedirects(t *testing.T) {
+	data := content(200_000)
+	s := &far.Server{Files: map[string][]byte{"/signed": data}, Redirects: map[string]string{"/x.bin": "http://other:80/signed?signature=1"}}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		if err := op.Admit(name, "http://me:secret@host/x.bin?q=1"); err != nil {
+			t.Fatal(err)
+		}
+		b := open(t, op)
+		defer b.Close()
+		read := func() {
+			t.Helper()
+			if _, err := b.ReadAt(t.Context(), make([]byte, 10), 0); err != nil {
+				t.Error(err)
+			}
+		}
+		read()
+		s.Redirects["/x.bin"] = "http://third/again"
+		s.Files["/again"] = data
+		delete(s.Files, "/signed")
+		read()
+		var all []string
+		for _, r := range s.Seen() {
+			user, password, _ := r.BasicAuth()
+			all = append(all, user+":"+password+"@"+r.Host+r.URL.RequestURI())
+		}
+		const want = "me:secret@host/x.bin?q=1 :@other:80/signed?signature=1 :@other:80/signed?signature=1 :@other:80/signed?signature=1 me:secret@host/x.bin?q=1 :@third/again"
+		if got := strings.Join(all, " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestDowngrades: a redirect from https to http is refused, and a certificate is checked.
+func TestDowngrades(t *testing.T) {
+	server := httptest.NewTLSServer(http.RedirectHandler("http://127.0.0.1/x", http.StatusFound))
+	defer server.Close()
+	_, err := remote.NewOpener(remote.New(nil)).Open(t.Context(), blob.Entry{Name: server.URL + "/x"})
+	if status.CodeOf(err) != status.IO || !strings.Contains(err.Error(), "the certificate of 127.0.0.1 is not trusted: x509: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestUnreachable: a host that never answered is not tried again.
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + l.Addr().String() + "/x"
+	l.Close()
+	_, err = remote.NewOpener(remote.New(nil)).Open(t.Context(), blob.Entry{Name: address})
+	if want := "arrowio: " + address + ": 127.0.0.1 cannot be reached: connect: connection refused; check the address, the network, and the proxy (HTTPS_PROXY, NO_PROXY)"; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

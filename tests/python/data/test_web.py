@@ -1,0 +1,265 @@
+"""Files of a web server: batches, counts, faults, several processes, and ends in the middle."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+import meshfeed as mf
+from tests.python.native.test_process import HANG
+from tests.python.webserver import WebServer, web_server
+
+FILES, ROWS, WIDTH = 4, 3000, 64
+
+
+def table(number: int) -> pa.Table:
+    rng = np.random.default_rng(number)
+    rows = pa.FixedSizeListArray.from_arrays(rng.integers(0, 2**62, ROWS * WIDTH), WIDTH)
+    return pa.table({"x": rows, "id": np.arange(number * ROWS, (number + 1) * ROWS)})
+
+
+@pytest.fixture(scope="module")
+def stored() -> dict[str, bytes]:
+    """Files by their paths: Parquet with 3 row groups, and Arrow without compression."""
+    files = {}
+    for number in range(FILES):
+        out = io.BytesIO()
+        pq.write_table(table(number), out, row_group_size=1000, compression="zstd")
+        files[f"/a-{number:02}.parquet"] = out.getvalue()
+        out = io.BytesIO()
+        with pa.ipc.new_file(out, table(number).schema) as writer:
+            writer.write_table(table(number), max_chunksize=1000)
+        files[f"/a-{number:02}.arrow"] = out.getvalue()
+    return files
+
+
+@pytest.fixture
+def server(stored: dict[str, bytes]) -> Iterator[WebServer]:
+    with web_server() as state:
+        state.files = dict(stored)
+        yield state
+
+
+def batches(ds: mf.Dataset, **options: object) -> list[np.ndarray]:
+    with mf.Loader(ds, batch_size=100, seed=5, **options) as loader:  # type: ignore[arg-type]
+        return [np.copy(batch["id"]) for batch in loader]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("order", [{"shuffle": True}, {"order": "blocks"}, {}])
+def test_batches_equal_those_of_a_disk(
+    kind: str, order: dict[str, object], server: WebServer, tmp_path: Path
+) -> None:
+    for path, data in server.files.items():
+        (tmp_path / path[1:]).write_bytes(data)
+    cache = tmp_path / "cache"
+    address = f"{server.url}/a-{{00..03}}.{kind}"
+    with mf.open(str(tmp_path / f"a-{{00..03}}.{kind}")) as near:
+        expected = batches(near, **order)
+    with mf.open(address, cache=cache) as far:
+        headers = 0 if kind == "parquet" else 3  # of record batches
+        assert len(server.requests) == FILES * (1 + headers)
+        compare(far, expected, order, server, kind)
+        fingerprint = far.fingerprint()
+    with mf.open(address) as again:
+        assert again.fingerprint() == fingerprint
+    server.version += 1
+    with mf.open(address) as changed:
+        assert changed.fingerprint() != fingerprint
+
+
+def compare(
+    far: mf.Dataset,
+    expected: list[np.ndarray],
+    order: dict[str, object],
+    server: WebServer,
+    kind: str,
+) -> None:
+    """Loads two epochs from a server that is busy now and then."""
+    server.before = lambda number: 503 if number % 7 == 0 else None
+    opened = server.sent
+    with mf.Loader(far, batch_size=100, seed=5, **order) as loader:  # type: ignore[arg-type]
+        got = [np.copy(batch["id"]) for batch in loader]
+        stats = loader.stats()
+    assert all(map(np.array_equal, got, expected))
+    assert len(got) == len(expected) == 120
+    assert stats["planned_bytes"] == stats["fetched_bytes"] == server.sent
+    assert stats["requests"] == len(server.requests)
+    stored = sum(len(data) for path, data in server.files.items() if path.endswith(kind))
+    assert 0.9 < (server.sent - opened) / stored < 1.001
+    requests = len(server.requests)
+    assert all(map(np.array_equal, batches(far, **order), expected))
+    assert len(server.requests) == requests  # a second epoch asks for nothing
+
+
+def test_a_changed_file_is_named(server: WebServer) -> None:
+    ds = mf.open(server.url + "/a-00.parquet", cache="memory")
+    server.version += 1
+    expected = (
+        rf"{server.url}/a-00.parquet: the file has changed since it was opened: "
+        r'it had ETag "1", and has ETag "2"; do not replace files while they are read'
+    )
+    with ds, pytest.raises(mf.DataLossError, match=expected):
+        batches(ds)
+
+
+def test_a_close_ends_requests(server: WebServer) -> None:
+    """A server that does not answer holds up neither a close nor the next program."""
+    ds = mf.open(server.url + "/a-00.parquet", cache="memory")
+    asked, release = threading.Event(), threading.Event()
+
+    def hang(number: int) -> None:
+        asked.set()
+        release.wait(HANG)
+
+    server.before = hang
+    loader = mf.Loader(ds, batch_size=100)
+    failed: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            next(iter(loader))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert asked.wait(HANG)
+    loader.close()
+    ds.close()
+    thread.join(HANG)
+    release.set()
+    assert not thread.is_alive()
+    assert len(failed) == 1
+
+
+PLAYER = """
+import sys, meshfeed as mf
+ds = mf.open(sys.argv[1], cache=sys.argv[2])
+print("open", flush=True)
+sys.stdin.readline()
+with mf.Loader(ds, batch_size=100, seed=int(sys.argv[3]), shuffle=True) as loader:
+    print(sum(int(batch["id"].sum()) for batch in loader))
+"""
+
+
+def play(server: WebServer, cache: Path, seed: int = 0) -> subprocess.Popen[str]:
+    """Starts a process that has opened the files, and waits for a line."""
+    player = subprocess.Popen(
+        [sys.executable, "-c", PLAYER, server.url + "/a-{00..03}.parquet", cache, str(seed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert player.stdout is not None
+    assert player.stdout.readline() == "open\n"
+    return player
+
+
+def test_processes_of_a_host_fetch_each_unit_once(server: WebServer, tmp_path: Path) -> None:
+    players = [play(server, tmp_path, seed) for seed in range(3)]
+    opened = server.sent
+    for player in players:
+        assert player.stdin is not None
+        player.stdin.write("\n")
+        player.stdin.flush()
+    total = FILES * ROWS
+    assert [p.communicate(timeout=HANG)[0] for p in players] == [
+        f"{total * (total - 1) // 2}\n"
+    ] * 3
+    stored = sum(len(data) for path, data in server.files.items() if path.endswith("parquet"))
+    assert 0.9 < (server.sent - opened) / stored < 1.001
+
+
+def test_a_killed_process_leaves_no_part(server: WebServer, tmp_path: Path) -> None:
+    """The next process finds whole parts only, and repeats what is missing."""
+    asked, release = threading.Event(), threading.Event()
+    player = play(server, tmp_path)
+    first = len(server.requests)
+
+    def hang(number: int) -> None:
+        if number > first + 1:
+            asked.set()
+            release.wait(HANG)
+
+    server.before = hang
+    assert player.stdin is not None
+    player.stdin.write("\n")
+    player.stdin.flush()
+    assert asked.wait(HANG)
+    os.kill(player.pid, signal.SIGKILL)
+    player.communicate(timeout=HANG)
+    server.before = lambda number: None
+    release.set()
+    again = play(server, tmp_path)
+    total = FILES * ROWS
+    assert again.communicate("\n", timeout=HANG)[0] == f"{total * (total - 1) // 2}\n"
+    assert not list(tmp_path.glob("*.scratch"))
+
+
+def test_a_fork_leaves_the_parent_at_work(server: WebServer) -> None:
+    """A forked child cannot use the library, and the requests of its parent go on."""
+    ds = mf.open(server.url + "/a-00.parquet", cache="memory")
+    child = os.fork()
+    if child == 0:
+        try:
+            mf.open(server.url + "/a-00.parquet")
+        except mf.ForkedError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    with ds:
+        assert len(batches(ds)) == ROWS // 100
+
+
+def test_the_command(server: WebServer, tmp_path: Path) -> None:
+    def run(*arguments: str | Path) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "meshfeed", *arguments],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / "home")},
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    address = server.url + "/a-{00..03}.parquet"
+    assert "12,000 records in 4 files" in run("inspect", address)
+    assert "no damage found" in run("verify", "--hash", address)
+    secret = address.replace("http://", "http://me:hunter2@")
+    run("convert", secret, tmp_path / "out")
+    with mf.open(tmp_path / "out") as near, mf.open(address) as far:
+        assert all(map(np.array_equal, batches(near), batches(far)))
+    assert not any(b"hunter2" in path.read_bytes() for path in (tmp_path / "out").iterdir())
+
+
+def test_addresses_that_do_not_open(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for address, expected in {
+        server.url + "/none.parquet": "there is no such file (404 Not Found)",
+        server.url + "/a-*.parquet": "a web server does not list its files; name each file",
+        server.url + "/": "a web server does not list its files; name each file",
+        "ftp://host/x.parquet": 'nothing here opens URLs of the scheme "ftp", only of http, https',
+    }.items():
+        with pytest.raises((mf.NotFoundError, mf.UnsupportedError)) as error:
+            mf.open(address)
+        assert str(error.value).startswith(f"mf.open: {address}: ")
+        assert expected in str(error.value)
+    with pytest.raises(mf.InvalidArgumentError, match=r"join the datasets: mf\.concat"):
+        mf.open([server.url + "/a-00.parquet", "x.parquet"])
+    monkeypatch.setenv("MESHFEED_FAR", "off")
+    asked = len(server.requests)
+    with pytest.raises(mf.UnsupportedError, match="MESHFEED_FAR is off"):
+        mf.open(server.url + "/a-00.parquet")
+    assert len(server.requests) == asked

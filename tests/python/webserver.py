@@ -1,0 +1,85 @@
+"""A web server of ranges for tests, which counts, waits, fails and changes when it is told to."""
+
+from __future__ import annotations
+
+import http.server
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class WebServer:
+    """Files by path. Set `before` to a function that is called with the number of each request."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.version = 1
+        self.requests: list[str] = []  # their ranges
+        self.sent = 0  # bytes of bodies
+        self.before: Callable[[int], int | None] = lambda number: None  # may return a code
+        self.url = ""
+        self._lock = threading.Lock()
+
+    def begin(self, asked: str) -> int:
+        with self._lock:
+            self.requests.append(asked)
+            return len(self.requests)
+
+    def count(self, size: int) -> None:
+        with self._lock:
+            self.sent += size
+
+
+@contextmanager
+def web_server() -> Iterator[WebServer]:
+    """Serves on the loopback interface until the end of the block."""
+    state = WebServer()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range", "")
+            code = state.before(state.begin(asked)) or 206
+            data = state.files.get(self.path)
+            etag = f'"{state.version}"'
+            if data is None:
+                code = 404
+            elif code == 206 and self.headers.get("If-Match", etag) != etag:
+                code = 412
+            if data is None or code != 206:
+                self.send_response(code)
+                self.send_header("Content-Length", "0")
+                self.send_header("ETag", etag)
+                self.end_headers()
+                return
+            found = re.fullmatch(r"bytes=(\d*)-(\d+)", asked)
+            assert found is not None, asked
+            first, last = found.groups()
+            start = int(first) if first else max(len(data) - int(last), 0)
+            stop = min(int(last) + 1, len(data)) if first else len(data)
+            self.send_response(206)
+            self.send_header("ETag", etag)
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
+            self.send_header("Content-Length", str(stop - start))
+            self.end_headers()
+            state.count(stop - start)
+            self.wfile.write(data[start:stop])
+
+        def log_message(self, *args: Any) -> None:
+            """Keeps the output of tests free of requests."""
+
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *args: Any) -> None:
+            """Leaves out the traceback of a client that has gone."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        state.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield state
+        finally:
+            server.shutdown()
