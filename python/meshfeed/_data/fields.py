@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from meshfeed._io.arguments import Checks, is_integer
 from meshfeed._layout.blocks import dtype_of
@@ -23,7 +24,8 @@ class Field:
     Attributes:
         shape: the shape of one row; empty for a scalar. If the field is ragged, the shape of one
             element of its lists. Each None in front of the shape that is given adds to `ragged`.
-        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text.
+        dtype: the name of the element type, such as "float32" or "bfloat16"; "uint8" for text. A
+            type of NumPy or JAX may be given, too.
         name: its name; empty if the name stands elsewhere.
         nullable: whether a record may have a null here.
         logical: the type whose stored values these are, such as "timestamp[us, tz=UTC]" of Arrow,
@@ -45,7 +47,7 @@ class Field:
     def __init__(
         self,
         shape: Sequence[int | None],
-        dtype: str,
+        dtype: npt.DTypeLike,
         *,
         name: str = "",
         nullable: bool = False,
@@ -56,7 +58,7 @@ class Field:
         lists = next((i for i, n in enumerate(shape) if n is not None), len(shape))
         set_ = object.__setattr__
         set_(self, "shape", tuple(shape[lists:]))
-        set_(self, "dtype", dtype)
+        set_(self, "dtype", dtype if isinstance(dtype, str) else np.dtype(dtype).name)
         set_(self, "name", name)
         set_(self, "nullable", nullable)
         set_(self, "logical", logical)

@@ -130,7 +130,7 @@ class MapMixin(Base):
         columns = [field.name for field in function.fields]
         rows = {name: values for name, values in self[:1].items() if name in columns}
         found = function.call(rows, np.zeros((1, 2), np.uint32))
-        fields = {name: returned.field(check, name, value) for name, value in found.items()}
+        fields = _fields(check, {n: returned.field(check, n, v) for n, v in found.items()})
         log.info("ds.map: out=%s", fields)
         return fields
 
@@ -247,7 +247,7 @@ class _Function:
 
     def _once(self, rows: Rows, keys: Any) -> Mapping[str, Any]:
         found: Any = self._fn(rows, keys) if self.with_keys else self._fn(rows)
-        if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
+        if not isinstance(found, Mapping):
             raise self._check.misfit(
                 f"the function returned {type(found).__name__}: expected a dict of fields",
                 f"return a dict, such as {{{next(iter(self.out), 'x')!r}: array}}",

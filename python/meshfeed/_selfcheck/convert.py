@@ -105,13 +105,17 @@ def _function(text: str) -> Callable[..., Any]:
     module, _, name = text.partition(":")
     sys.path.insert(0, os.getcwd())
     try:
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as e:
         hint = "give module:function, such as prepare:tokenize for a function of prepare.py"
         raise mf.NotFoundError(f"--map {text}: {e}", hint=hint) from None
-    return found
+    if not callable(found):
+        message = f"--map {text} names no function"
+        raise mf.InvalidArgumentError(message, hint="give a function of rows")
+    function: Callable[..., Any] = found
+    return function
 
 
 def _part(text: str) -> tuple[int, int]:

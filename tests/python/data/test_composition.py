@@ -35,7 +35,7 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
     def rows(at: Any) -> Arrays:
         return {name: array[at] for name, array in arrays.items()}
 
-    match rng.integers(11):
+    match rng.integers(12):
         case 0:
             kept = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
             return ds.select(kept), {name: arrays[name] for name in kept}
@@ -82,7 +82,26 @@ def compose(rng: np.random.Generator, ds: mf.Dataset, arrays: Arrays) -> tuple[m
             return ds.reshape(name, shape), reshaped
         case 10 if ragged and sum(map(len, arrays[ragged[0]])):
             return packed(ds, arrays[ragged[0]], ragged[0])
+        case 11 if len(ragged) < len(names):
+            return mapped(ds, arrays, str(rng.choice([n for n in names if n not in ragged])))
     return ds, arrays
+
+
+def mapped(ds: mf.Dataset, arrays: Arrays, name: str) -> tuple[mf.Dataset, Arrays]:
+    """Doubles a field by a function, which fails for some rows: these are zeros."""
+
+    def bad(rows: Any) -> Any:
+        return rows.reshape(len(rows), -1)[:, 0] % 3 == 1
+
+    def double(rows: Any) -> Arrays:
+        if bad(rows[name]).any():
+            raise ValueError
+        return {name: rows[name] * 2}
+
+    field = mf.Field(arrays[name].shape[1:], arrays[name].dtype)
+    doubled = arrays[name] * 2
+    doubled[bad(arrays[name])] = 0
+    return ds.map(double, {name: field}, fields=[name], bad="zero"), {**arrays, name: doubled}
 
 
 def padded(ds: mf.Dataset, arrays: Arrays, name: str) -> tuple[mf.Dataset, Arrays]:

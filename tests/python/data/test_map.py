@@ -90,6 +90,9 @@ def test_inferred_and_single_rows() -> None:
     single = table().map(one, OUT, with_keys=True, batched=False)
     for a, b in zip(many, single, strict=True):
         assert all(np.array_equal(a[name], b[name]) for name in a)
+    assert mf.Field((None,), np.int32) == mf.Field((None,), np.dtype("int32"))
+    assert mf.Field((), jax.numpy.bfloat16) == mf.Field((), "bfloat16")
+    assert mf.Field((), np.bool_).dtype == "bool"
     few = table().map(lambda rows: {"n": rows["label"].astype("f4")}, fields=["label"])
     assert few.schema["n"] == mf.Field((), "float32", name="n")
 
