@@ -149,10 +149,18 @@ func (s *packGather) plan(ctx context.Context, plan *packing.Plan, records []int
 	}
 	for i, r := range records {
 		s.starts = append(s.starts, len(s.pieces))
-		if r >= 0 && from <= i && i < to {
-			if s.pieces, err = plan.Row(ctx, r, s.pieces); err != nil {
-				return err
-			}
+		if r < 0 || i < from || i >= to {
+			continue
+		}
+		var known bool
+		if s.pieces, known = plan.Known(r, s.pieces); known {
+			continue
+		}
+		if err := plan.Prepare(ctx, records[i:to]); err != nil {
+			return err
+		}
+		if s.pieces, err = plan.Row(ctx, r, s.pieces[:s.starts[i]]); err != nil {
+			return err
 		}
 	}
 	s.starts = append(s.starts, len(s.pieces))

@@ -35,10 +35,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
+	"runtime"
+	"slices"
 	"sort"
 
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // Method is how documents are divided among rows.
@@ -335,12 +337,53 @@ func (p *Plan) Known(row int64, pieces []Piece) ([]Piece, bool) {
 
 var errUnknown = status.New(status.Internal, "packing", "the plan is not in memory")
 
-func (p *Plan) row(row int64, pieces []Piece, find func(i int) (*group, error)) ([]Piece, error) {
-	at, left := row, int64(math.MaxInt64)
-	if p.options.Method == Split {
-		at, left = row*p.options.stride(), int64(p.options.Length)
+// Prepare makes the plans of rows that are not in memory, one on each processor. A negative number is no row.
+func (p *Plan) Prepare(ctx context.Context, rows []int64) error {
+	var missing []int
+	for _, row := range rows {
+		if row >= 0 {
+			if i, _ := p.locate(row); p.plans.get(i) == nil {
+				missing = append(missing, i)
+			}
+		}
 	}
-	i := sort.Search(len(p.before)-1, func(i int) bool { return p.before[i+1] > at })
+	slices.Sort(missing)
+	for some := range slices.Chunk(slices.Compact(missing), runtime.GOMAXPROCS(0)) {
+		ends := make(chan error, len(some))
+		for _, i := range some {
+			guard.Go("packing", func() error {
+				_, err := p.group(ctx, i)
+				if err == nil {
+					ends <- nil
+				}
+				return err
+			}, func(err error) { ends <- err })
+		}
+		var failed error
+		for range some {
+			if err := <-ends; err != nil {
+				failed = err
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}
+
+// locate returns the group in which a row begins. At is what before counts up to the row.
+func (p *Plan) locate(row int64) (i int, at int64) {
+	at = row
+	if p.options.Method == Split {
+		at *= p.options.stride()
+	}
+	return sort.Search(len(p.before)-1, func(i int) bool { return p.before[i+1] > at }), at
+}
+
+func (p *Plan) row(row int64, pieces []Piece, find func(i int) (*group, error)) ([]Piece, error) {
+	left := int64(p.options.Length)
+	i, at := p.locate(row)
 	for at -= p.before[i]; left > 0 && i < len(p.before)-1; i++ {
 		g, err := find(i)
 		if err != nil {

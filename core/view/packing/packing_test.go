@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -248,6 +251,49 @@ func TestNaive(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPrepare: the plans of several groups are made at a time, once each, and the error of one is returned.
+func TestPrepare(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	lengths := []int64{3, 2, 5, 1, 4, 4, 2, 2, 5, 5}
+	var reads sync.WaitGroup
+	var wrong error
+	counted, together := map[int64]int{}, false
+	var mu sync.Mutex
+	p, err := packing.New(t.Context(), 10, func(ctx context.Context, start int64, out []int64) error {
+		if together {
+			reads.Done()
+			reads.Wait() // for the other one
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		counted[start]++
+		copy(out, lengths[start:])
+		if start == 8 {
+			return wrong
+		}
+		return nil
+	}, packing.Options{Length: 5, Group: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Forget()
+	clear(counted)
+	together = true
+	reads.Add(2)
+	first, _ := p.Known(0, nil)
+	if err := p.Prepare(t.Context(), []int64{-1, 0, 1, 2, 0}); err != nil || first != nil {
+		t.Error(err, first)
+	}
+	together = false
+	if _, known := p.Known(2, nil); !known || len(counted) != 2 || counted[0] != 1 || counted[2] != 1 {
+		t.Errorf("row 2 is known: %v, reads %v", known, counted)
+	}
+	wrong = errors.New("no disk")
+	if err := p.Prepare(t.Context(), []int64{p.Rows() - 1, 3, 0}); !errors.Is(err, wrong) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestForeignCounts: texts that are not the counts of the documents are not used.
