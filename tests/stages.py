@@ -84,15 +84,17 @@ class Stage:
 
 # `make lib` compiles packages as position-independent code without paths. With the same flags, all
 # go commands of the stages take these packages from Go's cache and do not compile them again.
-# Stages for other platforms have the flags of the caller.
-GOFLAGS = os.environ.get("GOFLAGS", "")
-AS_LIB = f"{GOFLAGS} -buildmode=pie -trimpath"
+# Stages for other platforms have the flags of the caller, which is a stage if a test imports this.
+AS_LIB = " -buildmode=pie -trimpath"
+GOFLAGS = os.environ.get("GOFLAGS", "").replace(AS_LIB, "")
 
 
 def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
     env = {"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0", "GOFLAGS": GOFLAGS}
     return Stage(f"compile {goos}/{goarch}", f"go build {packages}", env)
 
+
+WASM = cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed")
 
 # Guides are programs of many processes, so they have a stage beside the other tests.
 GUIDES = "tests/python/docs/test_guides.py"
@@ -135,7 +137,6 @@ TEST = [
     Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
     Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
-    cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed"),
     Stage(
         "go test -tags page",
         f"{STRICT_GO} test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
@@ -160,6 +161,7 @@ LINT = [
     cross("linux", "arm64"),
     cross("darwin", "arm64"),
     cross("windows", "amd64"),
+    WASM,
 ]
 
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
@@ -196,6 +198,7 @@ DEEP = [
         f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
         {"GOFLAGS": GOFLAGS},
     ),
+    WASM,
     Stage("conformance tables", f"{PYTHON} tests/conformance/make_tables.py --check"),
     Stage("conformance groups", f"{PYTHON} tests/conformance/make_groups.py --check"),
     Stage("conformance rings", f"{PYTHON} tests/conformance/make_rings.py --check"),
@@ -273,7 +276,7 @@ class Runner:
         process = subprocess.Popen(
             shlex.split(stage.command),
             cwd=ROOT,
-            env={**os.environ, "GOFLAGS": AS_LIB, **stage.env},
+            env={**os.environ, "GOFLAGS": GOFLAGS + AS_LIB, **stage.env},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
