@@ -32,7 +32,8 @@
 // This package opens datasets, keeps the rows of views ([Cached]), and assembles both from other packages. A package imports only
 // packages of its own line and of the lines above it:
 //
-//   - Bytes: blob has the interfaces of a storage, internal/local finds and reads local files, and
+//   - Bytes: blob has the interfaces of a storage, internal/local finds and reads local files,
+//     internal/remote reads web servers, internal/hub the Hugging Face hub, and
 //     internal/resident makes mapped pages resident, or reads and fetches bytes.
 //   - Files: internal/files finds the files of a dataset, and internal/manifest describes the
 //     files of a conversion.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/hub"
 	"github.com/meshfeed/meshfeed/arrowio/internal/remote"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
@@ -18,13 +19,26 @@ var engine = sync.OnceValue(func() *remote.Engine { return remote.New(nil) })
 func init() {
 	Register("http", openWeb)
 	Register("https", openWeb)
+	Register("hf", openHub)
+}
+
+func openHub(_ context.Context, s Settings) (blob.Opener, error) {
+	if err := s.allowsFar(); err != nil {
+		return nil, err
+	}
+	o, err := hub.New(remote.NewOpener(engine()), s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return metered{o, o}, nil
 }
 
 func openWeb(_ context.Context, s Settings) (blob.Opener, error) {
 	if err := s.allowsFar(); err != nil {
 		return nil, err
 	}
-	return web{remote.NewOpener(engine())}, nil
+	o := remote.NewOpener(engine())
+	return web{metered{o, o}, o}, nil
 }
 
 // allowsFar returns an error if the environment forbids all connections.
@@ -36,8 +50,17 @@ func (s Settings) allowsFar() error {
 		WithHint("remove the variable from the environment, or give paths of this machine")
 }
 
-// web is an opener with the counts of a dataset.
-type web struct{ *remote.Opener }
+// metered is an opener that counts what a dataset reads.
+type metered struct {
+	blob.Opener
+	counts interface{ Counts() remote.Counts }
+}
 
 // Fetched returns what was read so far.
-func (w web) Fetched() source.Fetched { return source.Fetched(w.Counts()) }
+func (c metered) Fetched() source.Fetched { return source.Fetched(c.counts.Counts()) }
+
+// web is an opener of addresses, which may have secrets.
+type web struct {
+	metered
+	admits
+}

@@ -102,5 +102,14 @@ func (Opener) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
 	return f, nil
 }
 
+// Text returns the text of a small file below a directory, without spaces around it, or "".
+func Text(dir string, names ...string) string {
+	text, err := os.ReadFile(filepath.Join(append([]string{dir}, names...)...))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // Getenv returns a variable of the environment, or "".
 func Getenv(name string) string { return os.Getenv(name) }

@@ -126,17 +126,16 @@ func (o *Object) follow(ctx context.Context, to *url.URL, header http.Header) (*
 	}
 }
 
-// request sends a request to one address. The user and the password go to the host that they were given
-// for, and to no other.
+// request sends a request to one address. A password or a token goes to the host that it was given for, and
+// to no other.
 func (o *Object) request(ctx context.Context, to *url.URL, header http.Header) (*http.Response, error) {
 	plain := *to
 	plain.User, plain.Fragment = nil, ""
 	r := &http.Request{Method: http.MethodGet, URL: &plain, Host: plain.Host, Header: header.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("User-Agent", "meshfeed")
-	if user := o.at.User; user != nil && to.Host == o.at.Host && to.Scheme == o.at.Scheme {
-		password, _ := user.Password()
-		r.SetBasicAuth(user.Username(), password)
+	if secret := o.opener.secret(to); secret != "" && to.Host == o.at.Host && to.Scheme == o.at.Scheme {
+		r.Header.Set("Authorization", secret)
 	}
 	return o.opener.engine.transport.RoundTrip(r.WithContext(ctx))
 }

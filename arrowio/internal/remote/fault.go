@@ -56,8 +56,11 @@ func (o *Object) refused(r *http.Response) error {
 		return o.final(status.NotFound, "check the address, also for capital letters", "there is no such file (%s)", r.Status)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint := "give the address with a user and a password (https://user:password@host/), or sign it again if its signature has expired"
-		if o.at.User != nil || o.at.RawQuery != "" {
+		if o.opener.secret(&o.at) != "" || o.at.RawQuery != "" {
 			hint = "check the user and the password in the address, or sign it again if its signature has expired"
+		}
+		if o.opener.Denied != "" {
+			hint = o.opener.Denied
 		}
 		return o.final(status.IO, hint, "the server denies access (%s)", r.Status)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

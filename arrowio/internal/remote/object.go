@@ -24,6 +24,7 @@ type Object struct {
 	name   string  // for errors
 	at     url.URL // with the user and the query
 	size   int64
+	pinned string // the stamp of a content that never changes; "" for the version of the server
 	version
 	target  atomic.Pointer[url.URL]      // where a redirect led to; nil for at
 	verdict atomic.Pointer[status.Error] // that the object has changed; nil as long as that is not known
@@ -67,6 +68,9 @@ func (o *Object) begin(r *http.Response, body io.Reader, asked string) (ignored 
 		return false, nil // no range of an empty file is right
 	case r.StatusCode == http.StatusOK && first && r.ContentLength >= 0:
 		o.size, o.version = r.ContentLength, versionOf(r.Header)
+		if o.pinned != "" {
+			o.version = version{}
+		}
 		return true, nil
 	case r.StatusCode == http.StatusOK:
 		return false, o.unranged()
@@ -75,8 +79,10 @@ func (o *Object) begin(r *http.Response, body io.Reader, asked string) (ignored 
 	case !ok || s.end != s.size || s.end-s.first != min(s.size, endBytes) || !first && s.size != o.size:
 		return false, o.misplaced(asked, r.Header.Get("Content-Range"))
 	}
-	o.size, o.version = s.size, versionOf(r.Header)
-	if !o.version.known() {
+	if o.size = s.size; o.pinned == "" {
+		o.version = versionOf(r.Header)
+	}
+	if !o.version.known() && o.pinned == "" {
 		return false, o.final(status.Unsupported, "let the server send one of them, or download the file",
 			"the server sends neither an ETag nor a Last-Modified, so a change of the file would not be noticed")
 	}
@@ -113,7 +119,12 @@ func (o *Object) Version() string {
 }
 
 // Stamp implements blob.Stamped.
-func (o *Object) Stamp() string { return fmt.Sprintf("%d bytes, %s", o.size, o.version.text()) }
+func (o *Object) Stamp() string {
+	if o.pinned != "" {
+		return o.pinned
+	}
+	return fmt.Sprintf("%d bytes, %s", o.size, o.version.text())
+}
 
 // Check implements blob.Blob. It sends no request: each read is a check.
 func (o *Object) Check() error {

@@ -2,6 +2,9 @@ package remote
 
 import (
 	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -16,9 +19,12 @@ type Opener struct {
 	blob.Slashes
 	engine *Engine
 
+	// Denied is what to do if a server denies access; "" for what helps with passwords and signatures.
+	Denied string
+
 	mu      sync.Mutex
-	users   map[string]*url.Userinfo // by scheme and host
-	queries map[string]string        // by name
+	secrets map[string]string // by scheme and host: the Authorization of requests
+	queries map[string]string // by name
 	counts  counts
 }
 
@@ -31,7 +37,7 @@ type Counts struct{ Requests, Retries, Planned, Bytes int64 }
 
 // NewOpener returns an opener whose requests an engine sends.
 func NewOpener(e *Engine) *Opener {
-	return &Opener{engine: e, users: map[string]*url.Userinfo{}, queries: map[string]string{}}
+	return &Opener{engine: e, secrets: map[string]string{}, queries: map[string]string{}}
 }
 
 // Counts returns what was read through the opener so far.
@@ -47,20 +53,37 @@ func (op *Opener) Admit(name, address string) error {
 	if err != nil || at.Host == "" {
 		return invalid(name, "this is not a URL", "write it as in https://host/train.parquet, with %20 for a space")
 	}
+	if user := at.User; user != nil {
+		password, _ := user.Password()
+		secret := "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+		if known := op.secret(at); known != "" && known != secret {
+			return invalid(name, "two addresses of this host have different users or passwords", "open them apart, and join the datasets")
+		}
+		op.Authorize(at, secret)
+	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	origin := strings.ToLower(at.Scheme) + "://" + at.Host
-	if known, ok := op.users[origin]; at.User != nil && ok && known.String() != at.User.String() {
-		return invalid(name, "two addresses of this host have different users or passwords", "open them apart, and join the datasets")
-	} else if at.User != nil {
-		op.users[origin] = at.User
-	}
 	if known, ok := op.queries[name]; ok && known != at.RawQuery {
 		return invalid(name, "two addresses differ only after the ?, so their names are equal", "open them apart, and join the datasets")
 	}
 	op.queries[name] = at.RawQuery
 	return nil
 }
+
+// Authorize sets the Authorization of requests to the host of an address.
+func (op *Opener) Authorize(at *url.URL, secret string) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	op.secrets[origin(at)] = secret
+}
+
+func (op *Opener) secret(at *url.URL) string {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return op.secrets[origin(at)]
+}
+
+func origin(at *url.URL) string { return at.Scheme + "://" + at.Host }
 
 func invalid(name, what, hint string) error {
 	return status.Errorf(status.InvalidArgument, "arrowio", "%s: %s", name, what).WithHint("%s", hint).With("path", name)
@@ -107,16 +130,56 @@ func (op *Opener) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
 		return nil, invalid(e.Name, "this is not a URL", "write it as in https://host/train.parquet, with %20 for a space")
 	}
 	op.mu.Lock()
-	at.User, at.RawQuery = op.users[at.Scheme+"://"+at.Host], op.queries[e.Name]
+	at.RawQuery = op.queries[e.Name]
 	op.mu.Unlock()
-	o := &Object{opener: op, name: e.Name, at: *at}
+	return op.open(ctx, &Object{opener: op, name: e.Name, at: *at})
+}
+
+// OpenPinned opens an address that has one content for ever, as a stamp says, under the name of an entry. Its
+// size is compared, and no version of a server.
+func (op *Opener) OpenPinned(ctx context.Context, e blob.Entry, address *url.URL, stamp string) (blob.Blob, error) {
+	return op.open(ctx, &Object{opener: op, name: e.Name, at: *address, pinned: stamp})
+}
+
+func (op *Opener) open(ctx context.Context, o *Object) (blob.Blob, error) {
 	op.engine.opened(1)
 	if err := o.open(ctx); err != nil {
 		op.engine.opened(-1)
 		if ctx.Err() != nil {
-			return nil, blob.ReadError(e.Name, ctx.Err())
+			return nil, blob.ReadError(o.name, ctx.Err())
 		}
 		return nil, err
 	}
 	return o, nil
+}
+
+// maxBody bounds a document that is not a file of data, such as a page of a listing.
+const maxBody = 64 << 20
+
+// Get returns a document, and the headers that came with it. Name is what errors call it.
+func (op *Opener) Get(ctx context.Context, name string, address *url.URL) (text []byte, header http.Header, err error) {
+	o := &Object{opener: op, name: name, at: *address}
+	op.engine.opened(1)
+	defer op.engine.opened(-1)
+	for tries := (attempts{}); ; op.counts.retries.Add(1) {
+		err := o.exchange(ctx, http.Header{}, func(r *http.Response, body io.Reader) (err error) {
+			if header = r.Header; r.StatusCode != http.StatusOK {
+				return o.final(status.IO, "report it", "the server answers %s", r.Status)
+			}
+			if text, err = io.ReadAll(io.LimitReader(body, maxBody+1)); err != nil {
+				return o.passing("the answer ended early: %w", err)
+			}
+			if len(text) > maxBody {
+				return o.final(status.ResourceExhausted, "name a smaller directory", "the answer has more than %d bytes", maxBody)
+			}
+			op.counts.planned.Add(int64(len(text)))
+			return nil
+		})
+		if err == nil {
+			return text, header, nil
+		}
+		if err := tries.again(ctx, err); err != nil {
+			return nil, nil, err
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (v version) equal(now version) bool {
 	if v.etag != "" && now.etag != "" {
 		return v.etag == now.etag
 	}
-	return now.modified == "" || now.modified == v.modified
+	return !v.known() || now.modified == "" || now.modified == v.modified
 }
 
 // span is what Content-Range says: the bytes from first to end-1 of size bytes.

@@ -73,7 +73,8 @@ def open(
 
     Addresses of web servers open too: ``"https://host/train-{000..127}.parquet"``. Row groups of
     Parquet and record batches of Arrow files are read when they are needed; other files are fetched
-    whole. A server lists no files, so addresses have no globs.
+    whole. A server lists no files, so addresses have no globs. Datasets of the Hugging Face hub
+    have names such as ``"hf://datasets/ORG/NAME/data"``, and globs.
 
     Args:
         paths: a file, an address, a glob such as ``"data/train-*.arrow"``, a directory, also of
