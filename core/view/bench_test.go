@@ -110,28 +110,36 @@ func counted[T uint8 | int32 | float32](n int) []T {
 }
 
 // BenchmarkPack gathers packed rows of 2,048 tokens, and stored rows of the same bytes: the tokens alone,
-// and all fields.
+// and all fields. The documents are long or short.
 func BenchmarkPack(b *testing.B) {
-	const n, length = 60_000, 2048
+	const length = 2048
+	for _, mean := range []float64{700, 250} {
+		n := int(42e6 / mean)
+		src := logNormal(n, mean)
+		for _, method := range []packing.Method{packing.BestFit, packing.Split} {
+			v := must(view.Pack(b.Context(), src, "tokens", view.Packing{Options: packing.Options{Length: length, Method: method}}))
+			rows := int(v.Len())
+			plain := must(arrowio.FromSlices(arrowio.Slice("tokens", counted[int32](rows*length), length),
+				arrowio.Slice("segment_ids", counted[int32](rows*length), length), arrowio.Slice("positions", counted[int32](rows*length), length)))
+			for _, fields := range []int{1, 3} {
+				name := fmt.Sprintf("documents of %v, %s, %d fields", mean, method, fields)
+				b.Run(name+", packed", func(b *testing.B) { runFields(b, v, 256, fields) })
+				b.Run(name+", stored", func(b *testing.B) { runFields(b, plain, 256, fields) })
+			}
+		}
+	}
+}
+
+// logNormal returns n documents in memory. The logarithms of their lengths are normal.
+func logNormal(n int, mean float64) source.Source {
 	r := rand.New(rand.NewPCG(1, 2))
-	pool := memory.NewGoAllocator()
-	lists := array.NewListBuilder(pool, arrow.PrimitiveTypes.Int32)
+	lists := array.NewListBuilder(memory.NewGoAllocator(), arrow.PrimitiveTypes.Int32)
 	for range n {
 		lists.Append(true)
-		for i := range max(1, int(math.Exp(r.NormFloat64()+math.Log(700)-0.5))) {
+		for i := range max(1, int(mean*math.Exp(r.NormFloat64()-0.5))) {
 			lists.ValueBuilder().(*array.Int32Builder).Append(int32(i))
 		}
 	}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "tokens", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)}}, nil)
-	src := must(records.New(schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{lists.NewArray()}, n)}, records.Options{}))
-	for _, method := range []packing.Method{packing.BestFit, packing.Split} {
-		v := must(view.Pack(b.Context(), src, "tokens", view.Packing{Options: packing.Options{Length: length, Method: method}}))
-		rows := int(v.Len())
-		plain := must(arrowio.FromSlices(arrowio.Slice("tokens", counted[int32](rows*length), length),
-			arrowio.Slice("segment_ids", counted[int32](rows*length), length), arrowio.Slice("positions", counted[int32](rows*length), length)))
-		for _, fields := range []int{1, 3} {
-			b.Run(fmt.Sprintf("%s, %d fields, packed", method, fields), func(b *testing.B) { runFields(b, v, 256, fields) })
-			b.Run(fmt.Sprintf("%s, %d fields, stored", method, fields), func(b *testing.B) { runFields(b, plain, 256, fields) })
-		}
-	}
+	return must(records.New(schema, []arrow.Record{array.NewRecord(schema, []arrow.Array{lists.NewArray()}, int64(n))}, records.Options{}))
 }

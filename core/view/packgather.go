@@ -203,6 +203,7 @@ func (g *packGatherer) write(s *packGather, dst []byte, p *packPart, pieces []pa
 		return nil
 	}
 	at, stop := int64(0), first+int64(len(dst))/width // the element of the row where the piece begins
+	var segment [4]byte
 	for i := 0; i < len(pieces) && at < stop; i++ {
 		n := pieces[i].Stop - pieces[i].Start
 		from, to := max(first-at, 0), min(stop-at, n)
@@ -210,7 +211,8 @@ func (g *packGatherer) write(s *packGather, dst []byte, p *packPart, pieces []pa
 			part := dst[(at+from-first)*width : (at+to-first)*width]
 			switch p.kind {
 			case segments:
-				repeat(part, binary.LittleEndian.AppendUint32(nil, uint32(i+1)))
+				binary.LittleEndian.PutUint32(segment[:], uint32(i+1))
+				repeat(part, segment[:])
 			case positions:
 				copy(part, g.view.numbers[4*from:])
 			default:

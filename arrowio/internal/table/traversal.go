@@ -406,7 +406,9 @@ func (t *traversal) fetch(positions []int64, decoded []byte, buffer arrowtype.Bu
 			t.bytes[i] = none
 		case base != 0 || t.table.Store == nil:
 			t.bytes[i] = bytesAt(base+uintptr(position+from), length)
-			gather.Prefetch(base + uintptr(position+from))
+			if length <= 64 { // the values of rows are prefetched when they are copied
+				gather.Prefetch(base + uintptr(position+from))
+			}
 		default:
 			t.wanted = append(t.wanted, i)
 			t.pieces = append(t.pieces, resident.Span{File: int(t.table.file(r.batch)), Offset: position + from, Length: int(length)})

@@ -27,8 +27,8 @@
 // [New] reads all lengths once, plans each group and keeps 8 bytes for it. [Restore] makes the plan from
 // counts that [Plan.Counts] has returned, without reading lengths. [Plan.Row] finds the
 // group by binary search. If the plan of the group is not in memory, Row reads the lengths of the
-// group again and plans it, which takes about 0.1 µs for each document. Up to 256 MiB of plans
-// stay in memory: 8 bytes for each document, and 4 for each row.
+// group again and plans it, which takes about 0.1 µs for each document. [Plan.Prepare] plans several
+// groups at a time. Up to 256 MiB of plans stay in memory: 8 bytes for each document, and 4 for each row.
 package packing
 
 import (
@@ -337,6 +337,9 @@ func (p *Plan) Known(row int64, pieces []Piece) ([]Piece, bool) {
 
 var errUnknown = status.New(status.Internal, "packing", "the plan is not in memory")
 
+// maxTogether bounds the groups that Prepare plans at a time, because each takes up to 40 MiB for that.
+const maxTogether = 8
+
 // Prepare makes the plans of rows that are not in memory, one on each processor. A negative number is no row.
 func (p *Plan) Prepare(ctx context.Context, rows []int64) error {
 	var missing []int
@@ -348,7 +351,7 @@ func (p *Plan) Prepare(ctx context.Context, rows []int64) error {
 		}
 	}
 	slices.Sort(missing)
-	for some := range slices.Chunk(slices.Compact(missing), runtime.GOMAXPROCS(0)) {
+	for some := range slices.Chunk(slices.Compact(missing), min(runtime.GOMAXPROCS(0), maxTogether)) {
 		ends := make(chan error, len(some))
 		for _, i := range some {
 			guard.Go("packing", func() error {
