@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/images"
 	"github.com/meshfeed/meshfeed/arrowio/internal/lists"
 	"github.com/meshfeed/meshfeed/arrowio/internal/parts"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
@@ -18,13 +20,22 @@ import (
 	"github.com/meshfeed/meshfeed/internal/hostmemory"
 )
 
+// openBlob opens the bytes of a file, or other bytes that stand for them.
+func openBlob(ctx context.Context, opener *stamping, found *files.File, o *Options, x indexer) (blob.Blob, error) {
+	if o.Images {
+		return images.Open(ctx, o.Opener, found.Path)
+	}
+	b, err := opener.Open(ctx, found.Entry)
+	if err != nil {
+		return nil, err
+	}
+	return x.prepared(ctx, opener, b, o.DType != dtype.Invalid)
+}
+
 // openFile opens a file and reads its metadata.
 func openFile(ctx context.Context, found *files.File, o *Options, x indexer, reads *resident.Reads) (*units.File, error) {
 	opener := &stamping{Opener: o.Opener}
-	b, err := opener.Open(ctx, found.Entry)
-	if err == nil {
-		b, err = x.prepared(ctx, opener, b, o.DType != dtype.Invalid)
-	}
+	b, err := openBlob(ctx, opener, found, o, x)
 	if err != nil {
 		return nil, found.Advise(err)
 	}

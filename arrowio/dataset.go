@@ -93,7 +93,7 @@ func enter(ctx context.Context, calls *source.Calls) (joined context.Context, le
 // FileInfo describes one file of a dataset.
 type FileInfo struct {
 	Path         string
-	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron", "jsonl", "tfrecord" or "tar"
+	Format       string // "file", "stream", "parquet", "npy", "raw", "megatron", "jsonl", "tfrecord", "tar" or "images"
 	Records      int64
 	Batches      int
 	LargestBatch int64  // rows

@@ -41,7 +41,7 @@
 //     describes the Arrow buffers of a column.
 //   - Formats: internal/format defines what a format does. internal/format/ipc,
 //     internal/format/parquet, internal/format/flat, internal/format/jsonl,
-//     internal/format/tfrecord and internal/format/tar are the formats. internal/npy reads the header of .npy files, and internal/format/computed presents the rows
+//     internal/format/tfrecord, internal/format/tar and internal/format/images are the formats. internal/npy reads the header of .npy files, and internal/format/computed presents the rows
 //     of any source as units of a file. internal/codec decompresses, internal/chunk and
 //     spare decode Parquet, internal/audit checks IPC, and internal/ipcfile writes it.
 //   - Schema: internal/union makes one schema for all files.

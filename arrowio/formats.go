@@ -10,6 +10,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/images"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/ipc"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/parquet"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/tar"
@@ -28,6 +29,9 @@ var (
 
 // contentsOf recognizes and opens the contents of a file. With a type of elements, the file is raw.
 func contentsOf(ctx context.Context, content *resident.File, x indexer, raw flat.Raw) (format.Contents, error) {
+	if f := images.FolderOf(content); f != nil {
+		return f.Open(content)
+	}
 	if raw.Type != dtype.Invalid && strings.EqualFold(path.Ext(content.Name()), files.Index) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "the file is an index of Megatron by its name, and holds no tokens").WithHint("leave dtype out")
 	}

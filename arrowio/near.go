@@ -12,6 +12,7 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/internal/files"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/flat"
+	"github.com/meshfeed/meshfeed/arrowio/internal/format/images"
 	"github.com/meshfeed/meshfeed/arrowio/internal/format/tar"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
 	"github.com/meshfeed/meshfeed/arrowio/internal/units"
@@ -50,7 +51,7 @@ func (x indexer) near(ctx context.Context, b blob.Blob) (blob.Blob, error) {
 // approach fetches a file far away whose end is held, if its format is not read by units. A file that no
 // format knows is not fetched.
 func (x indexer) approach(ctx context.Context, content *resident.File) error {
-	if !x.far || flat.DocumentsOf(content) != nil || tar.ShardOf(content) != nil {
+	if !x.far || flat.DocumentsOf(content) != nil || tar.ShardOf(content) != nil || images.FolderOf(content) != nil {
 		return nil
 	}
 	last := make([]byte, min(format.EdgeBytes, content.Size()))

@@ -77,6 +77,10 @@ type Options struct {
 	// Skip is the number of bytes before the first element of each raw file.
 	Skip int64
 
+	// Images opens each path as a folder with a folder of images for each class, as ImageFolder of
+	// torchvision does: the fields are "image" (bytes), "label" (with the names of the classes) and "path".
+	Images bool
+
 	// Opener finds and opens the files. Nil stands for the files of this machine, and for the
 	// openers of URLs: see [Register].
 	Opener blob.Opener
@@ -110,7 +114,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 	if err := hints.Check(); err != nil {
 		return nil, err
 	}
-	found, err := files.Find(ctx, patterns, files.Options{Opener: o.Opener, Split: o.Split, Recognize: recognized})
+	found, err := files.Find(ctx, patterns, files.Options{Opener: o.Opener, Split: o.Split, Images: o.Images, Recognize: recognized})
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +158,10 @@ func (o Options) check() error {
 	}
 	if o.CacheBytes < 0 {
 		return status.Errorf(status.InvalidArgument, "arrowio", "the cache cannot have %d bytes", o.CacheBytes)
+	}
+	if o.Images && (o.Split != "" || o.DType != dtype.Invalid || o.Skip != 0) {
+		return status.New(status.InvalidArgument, "arrowio", "a folder of images has no splits and no raw elements").
+			WithHint("leave split, dtype and skip out, and open the folder of the split, such as imagenet/train")
 	}
 	return o.raw().Check()
 }

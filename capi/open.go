@@ -57,6 +57,7 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		if opts.flags&C.MF_ALLOW_DUPLICATES != 0 {
 			o.Duplicates = "allow"
 		}
+		o.Images = opts.flags&C.MF_IMAGES != 0
 		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
 			return openFiles(ctx, files, o)
 		}), false), out)

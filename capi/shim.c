@@ -190,7 +190,7 @@ mf_status mf_dataset_open(const char* const* paths, int32_t n, const mf_dataset_
   NEED(paths);
   NEED(dataset);
   OPTIONS(known, options, shapes);
-  FLAGS(known.flags, MF_ALLOW_DUPLICATES);
+  FLAGS(known.flags, MF_ALLOW_DUPLICATES | MF_IMAGES);
   return mfgo_dataset_open(paths, n, &known, &dataset->id, error);
 }
 

@@ -197,6 +197,7 @@ SOURCES: dict[str, list[str]] = {
     "Parquet files, by a glob or a list": ['mf.open("shards/*.parquet")'],
     "JSON Lines, also with gzip or zstd": ['mf.open("rows.jsonl")', 'mf.open("more.jsonl.gz")'],
     "TFRecord with `tf.Example`, also with gzip": ['mf.open("rows.tfrecord")'],
+    "a folder that has a folder of images for each class": ['mf.open("photos", images=True)'],
     "archives of WebDataset": ['mf.open("shards-{000..001}.tar")'],
     "a directory of files": ['mf.open("shards")'],
     "a directory with names such as `year=2024`": ['mf.open("hive")'],
@@ -251,6 +252,9 @@ def fill(folder: Path, table: pa.Table) -> None:
     lines = "".join(json.dumps({"x": x}) + "\n" for x in table["x"].to_pylist())
     (folder / "rows.jsonl").write_text(lines)
     (folder / "more.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    for name in "123":
+        (folder / "photos" / name).mkdir(parents=True)
+        (folder / "photos" / name / f"{name}.png").write_bytes(name.encode())
     (folder / "rows.tfrecord").write_bytes(base64.b64decode(RECORDS))
     for shard, keys in enumerate(("12", "3")):
         with tarfile.open(folder / f"shards-{shard:03}.tar", "w") as archive:

@@ -300,14 +300,16 @@ typedef struct mf_row_shape {
 
 enum { MF_IO_AUTO = 0, MF_IO_MAP = 1, MF_IO_READ = 2 };
 
-/* A flag of mf_dataset_options: a file may occur several times, and its records count
-   each time. By default a repeated file is an error. */
-enum { MF_ALLOW_DUPLICATES = 1 };
+/* Flags of mf_dataset_options. With MF_ALLOW_DUPLICATES a file may occur several times, and its
+   records count each time; by default a repeated file is an error. With MF_IMAGES each path is a
+   folder that has a folder of images for each class: the fields are "image" (bytes), "label" and
+   "path". */
+enum { MF_ALLOW_DUPLICATES = 1, MF_IMAGES = 2 };
 
 /* How to open a dataset. Zeros are the defaults. */
 typedef struct mf_dataset_options {
   uint32_t struct_size; /* MF_DATASET_OPTIONS_INIT sets it */
-  uint32_t flags;       /* MF_ALLOW_DUPLICATES */
+  uint32_t flags;       /* MF_ALLOW_DUPLICATES, MF_IMAGES */
   int32_t io;           /* MF_IO_MAP, MF_IO_READ, or MF_IO_AUTO to choose for each file */
   int32_t n_shapes;
   const mf_row_shape* shapes; /* for fields with an Arrow type that does not contain the shape */

@@ -65,6 +65,7 @@ func datasetFlags(cmd *cobra.Command, o *arrowio.Options, asJSON *bool) {
 	cmd.Flags().StringSliceVar(&o.Columns, "columns", nil, "the columns that become fields, in this order, such as tokens,label; the others may differ between files")
 	cmd.Flags().Var((*dtypeFlag)(&o.DType), "dtype", "the type of the elements of raw files, such as uint16 for tokens in train.bin")
 	cmd.Flags().Int64Var(&o.Skip, "skip", 0, "the bytes before the first element of raw files")
+	cmd.Flags().BoolVar(&o.Images, "images", false, "open a folder that has a folder of images for each class")
 	cmd.Flags().StringVar(&o.Duplicates, "duplicates", "refuse", "refuse or allow a file that comes twice")
 	cmd.Flags().StringVar(&o.Split, "split", "", "the split of a directory, such as train")
 	cmd.Flags().BoolVar(asJSON, "json", false, "print as JSON")

@@ -190,6 +190,7 @@ assert "all-reduce" in program
 # | `Subset(dataset, range(a, b))`, `ConcatDataset` | `ds.slice(a, b)`; `mf.open` of several files |
 # | `random_split(dataset, [0.9, 0.1])` | `ds.split({"train": 0.9, "test": 0.1}, seed=0)` |
 # | `next(iter(dataloader))`, to look at a sample | `loader.peek()`, in any process, alone |
+# | `torchvision.datasets.ImageFolder(root)`, `.classes` | `mf.open(root, images=True)`, `ds.schema["label"].names` |
 # | `StatefulDataLoader.state_dict()` of `torchdata`, one per rank | `loader.state_dict()`, one for the job |
 # | `load_state_dict(state)`, on as many ranks and workers | `load_state_dict(state)` or `state=`, on any mesh |
 #

@@ -91,6 +91,7 @@ func (f *File) CheckRecords(have int64) error {
 type Options struct {
 	Opener blob.Opener
 	Split  string // to choose in directories; empty for none
+	Images bool   // each pattern is a folder of images, which opens as one file
 
 	// Recognize reports whether a file has a known format, by its first bytes.
 	Recognize func(ctx context.Context, b blob.Blob) bool
@@ -142,6 +143,9 @@ type finder struct {
 // one returns the files of one pattern. The name of an existing file or
 // directory is not a glob, even if it looks like one.
 func (f finder) one(pattern string) ([]File, error) {
+	if f.Images {
+		return []File{{Path: pattern}}, nil
+	}
 	e, err := f.Opener.Stat(f.ctx, pattern)
 	if err == nil {
 		f.found.add(e)

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -44,7 +45,16 @@ func (Opener) Stat(_ context.Context, path string) (blob.Entry, error) {
 	if err != nil {
 		return blob.Entry{}, openError(path, err)
 	}
-	return blob.Entry{Name: path, Dir: info.IsDir()}, nil
+	if info.IsDir() {
+		return blob.Entry{Name: path, Dir: true}, nil
+	}
+	return blob.Entry{Name: path, Version: listed(info), Size: info.Size()}, nil
+}
+
+// listed returns the version of a file in an entry: its size and the time of its last write. It is not as
+// sharp as File.Version, because a new name or owner of a file is no change.
+func listed(info fs.FileInfo) string {
+	return strconv.FormatInt(info.Size(), 36) + ":" + strconv.FormatInt(info.ModTime().UnixNano(), 36)
 }
 
 // List implements blob.Opener. It does not ask for sizes, because that is a call of the system for
@@ -98,6 +108,12 @@ func (Opener) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
 	f, err := open(e.Name)
 	if err != nil {
 		return nil, openError(e.Name, err)
+	}
+	if e.Version != "" {
+		if info, err := f.file.Stat(); err != nil || listed(info) != e.Version {
+			_ = f.Close()
+			return nil, f.changed("its size or its modification time is another one")
+		}
 	}
 	return f, nil
 }

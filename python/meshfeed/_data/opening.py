@@ -53,6 +53,7 @@ def open(
     cache_bytes: int | None = None,
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
+    images: bool = False,
 ) -> Dataset:
     """Opens files of Parquet, Arrow IPC, JSON Lines, WebDataset, TFRecord or tokens as a dataset.
 
@@ -115,6 +116,11 @@ def open(
             They are little-endian. Without it, the files must say what they hold.
         skip: bytes before the first element of each raw file, such as the 1024 of the header in
             files of llm.c and modded-nanoGPT.
+        images: the path is a folder that has a folder of images for each class, as in
+            ``imagenet/train/cat/1.jpg``. The fields are ``image`` with the bytes of a file,
+            ``label`` with the number of its class, and ``path``. ``ds.schema["label"].names`` has
+            the classes, which are sorted as in torchvision's ImageFolder. `Dataset.decode_image`
+            makes arrays.
 
     Raises:
         NotFoundError: there is no such file or split.
@@ -148,6 +154,7 @@ def open(
             cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0,
             dtype=element(check, "dtype", dtype),
             skip=check.integer("skip", skip, 0, 2**63 - 1),
+            images=bool(check.boolean("images", images)),
         )
         ds = Dataset(handle)
         if cache is None:

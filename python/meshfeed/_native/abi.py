@@ -237,6 +237,7 @@ class Python(ctypes.Structure):
 # Flags of the header, without MF_. Each belongs to another function or struct, so numbers repeat.
 ALL_DEVICES = 1
 ALLOW_DUPLICATES = 1
+IMAGES = 2
 IGNORE_DATASET = 1
 TEXT, SVG, JSON, DOCUMENT = range(4)
 NO_PREFLIGHT = 1

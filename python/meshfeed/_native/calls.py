@@ -69,6 +69,7 @@ def dataset_open(
     cache_bytes: int,
     dtype: np.dtype[Any] | None,
     skip: int,
+    images: bool,
 ) -> Handle:
     """Opens files. Without names of columns, all columns become fields."""
     options = _dataset_options(shapes)
@@ -78,7 +79,7 @@ def dataset_open(
     options.split = None if split is None else _field(split)
     options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
     options.dtype, options.skip = _dtype(dtype), skip
-    options.flags = abi.ALLOW_DUPLICATES if allow_duplicates else 0
+    options.flags = abi.ALLOW_DUPLICATES * allow_duplicates | abi.IMAGES * images
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
     return created("dataset", "mf_dataset_open", names, len(paths), byref(options))
 

@@ -47,7 +47,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         mf.open(path.with_suffix(".csv"))
     with pytest.raises(mf.UnsupportedError, match="URL"):
         mf.open("gs://bucket/x.arrow")
-    opens = "Arrow IPC, Parquet, JSON Lines, WebDataset, TFRecord; tokens in raw files"
+    opens = "Arrow IPC, Parquet, JSON Lines, WebDataset, TFRecord, folders of images; tokens in "
     assert row(CHOOSE, "files")[1].startswith(opens)
     assert row(CHOOSE, "object stores")[1].startswith("no")
 
