@@ -407,3 +407,17 @@ func (a unchecked) Len() int                 { return a.data.Len() }
 func (a unchecked) NullN() int               { return 0 }
 func (a unchecked) Retain()                  {}
 func (a unchecked) Release()                 {}
+
+// TestLengthsOfSeveralTypes reads the lengths of a field that two files store in two ways.
+func TestLengthsOfSeveralTypes(t *testing.T) {
+	field := arrow.Field{Name: "x", Type: arrow.ListOf(arrow.Null), Nullable: true}
+	nulls := saveJSON(t, field, `[null, null]`)
+	field.Type = arrow.ListOf(arrow.PrimitiveTypes.Int8)
+	numbers := saveJSON(t, field, `[[1], [2, 3], null, []]`)
+	ds := must(arrowio.OpenFiles(t.Context(), []string{nulls, numbers, nulls}, arrowio.Options{Duplicates: "allow"}))
+	defer ds.Close()
+	lengths := make([]int64, 8)
+	if err := source.Lengths(t.Context(), ds, 0, 0, lengths); err != nil || !slices.Equal(lengths, []int64{-1, -1, 1, 2, -1, 0, -1, -1}) {
+		t.Errorf("lengths %v, error %v", lengths, err)
+	}
+}

@@ -152,9 +152,9 @@ func (t *traversal) empty() {
 }
 
 // adjoins reports whether the lengths of rows that follow each other are read together. The members of
-// structs, and texts without offsets, are read row by row.
+// structs, texts without offsets, and fields that files store in several ways are read row by row.
 func (f *readField) adjoins() bool {
-	return f.field.Structs() == 0 && !(f.field.HasTexts() && len(f.field.Levels) == 1)
+	return f.column.Variants == nil && f.field.Structs() == 0 && !(f.field.HasTexts() && len(f.field.Levels) == 1)
 }
 
 // list sets the spans of a call of Lengths. A span stands for records that follow each other in a batch if
