@@ -21,6 +21,7 @@ func (s factual) Facts() source.Facts {
 		CacheBytes: func() int64 { return 100 },
 		Cache:      func() source.CacheInfo { return source.CacheInfo{Folder: "folder", Limit: 5} },
 		Decoding:   func() source.Work { return source.Work{Running: 1, Waiting: 2} },
+		Fetched:    func() source.Fetched { return source.Fetched{Requests: 1, Bytes: 2} },
 		Check: func(_ context.Context, fields []int, start, stop int64) error {
 			if start < 0 || stop > s.Len() {
 				return status.Errorf(status.OutOfRange, "test", "records [%d, %d) of %d", start, stop, s.Len())
@@ -85,6 +86,9 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	}
 	if w := facts.Decoding(); w.Running == 0 || w.Waiting != 2*w.Running {
 		t.Errorf("decoding took %+v", w)
+	}
+	if n := facts.Fetched(); n.Requests == 0 || n.Bytes != 2*n.Requests {
+		t.Errorf("%+v was fetched", n)
 	}
 	if v, err := facts.Version(); has("mix") {
 		if status.CodeOf(err) != status.Unsupported {
