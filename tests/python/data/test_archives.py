@@ -148,7 +148,7 @@ def test_rows_computed_from_archives_are_kept_until_the_archive_changes(tmp_path
                 {"bytes": mf.Field((), "int64")},
                 key="bytes.1",
             )
-            return counted.select(["bytes"]).cache(kept)[:]["bytes"].tolist()
+            return list(counted.select(["bytes"]).cache(kept)[:]["bytes"])
 
     assert lengths(5) == [5] * 3
     assert any(kept.iterdir())

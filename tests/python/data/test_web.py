@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,15 +53,15 @@ def server(stored: dict[str, bytes]) -> Iterator[WebServer]:
         yield state
 
 
-def batches(ds: mf.Dataset, **options: object) -> list[np.ndarray]:
-    with mf.Loader(ds, batch_size=100, seed=5, **options) as loader:  # type: ignore[arg-type]
+def batches(ds: mf.Dataset, **options: Any) -> list[np.ndarray]:
+    with mf.Loader(ds, batch_size=100, seed=5, **options) as loader:
         return [np.copy(batch["id"]) for batch in loader]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 @pytest.mark.parametrize("order", [{"shuffle": True}, {"order": "blocks"}, {}])
 def test_batches_equal_those_of_a_disk(
-    kind: str, order: dict[str, object], server: WebServer, tmp_path: Path
+    kind: str, order: dict[str, Any], server: WebServer, tmp_path: Path
 ) -> None:
     for path, data in server.files.items():
         (tmp_path / path[1:]).write_bytes(data)
@@ -83,14 +84,14 @@ def test_batches_equal_those_of_a_disk(
 def compare(
     far: mf.Dataset,
     expected: list[np.ndarray],
-    order: dict[str, object],
+    order: dict[str, Any],
     server: WebServer,
     kind: str,
 ) -> None:
     """Loads two epochs from a server that is busy now and then."""
     server.before = lambda number: 503 if number % 7 == 0 else None
     opened = server.sent
-    with mf.Loader(far, batch_size=100, seed=5, **order) as loader:  # type: ignore[arg-type]
+    with mf.Loader(far, batch_size=100, seed=5, **order) as loader:
         got = [np.copy(batch["id"]) for batch in loader]
         stats = loader.stats()
     assert all(map(np.array_equal, got, expected))
