@@ -28,7 +28,7 @@ func hasGzip(ctx context.Context, b blob.Blob) bool {
 		string(head[:2]) == "\x1f\x8b" && !tfrecord.Recognize(head)
 }
 
-// found opens a file that has no index of its own. The contents are nil if it is no such file.
+// found opens a file of TFRecord or JSON Lines. The contents of other files are nil.
 func (x indexer) found(ctx context.Context, content *resident.File) (format.Contents, error) {
 	switch examples, err := hasExamples(ctx, content); {
 	case err != nil:
