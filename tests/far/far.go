@@ -4,6 +4,7 @@ package far
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -36,6 +37,7 @@ type Server struct {
 	Files   map[string][]byte
 	Latency time.Duration // before each answer
 
+	After  string  // Retry-After of busy answers; "" for "1"
 	Share  float64 // of the requests that meet a fault
 	Faults []Fault
 	Seed   uint64
@@ -128,7 +130,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch fault {
 	case Busy:
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", cmp.Or(s.After, "1"))
 		http.Error(w, "busy", http.StatusServiceUnavailable)
 	case Limited:
 		http.Error(w, "too many", http.StatusTooManyRequests)

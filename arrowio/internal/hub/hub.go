@@ -135,7 +135,7 @@ func (op *Opener) commit(ctx context.Context, p place) (string, error) {
 		return known, nil
 	}
 	at := op.address(append([]string{"api", "datasets"}, append(split(p.dataset), "revision", p.revision)...)...)
-	at.RawQuery = "expand%5B%5D=sha"
+	at.RawQuery = "expand=sha"
 	answer, _, err := op.get(ctx, p.root, at)
 	if err != nil {
 		return "", err

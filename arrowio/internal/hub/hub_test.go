@@ -71,7 +71,7 @@ func TestRequests(t *testing.T) {
 	}
 	const commit, auth = "0123456789012345678901234567890123456789", " Bearer hf_secret"
 	want := []string{
-		"/api/datasets/org/name/revision/main?expand%5B%5D=sha" + auth, "/api/datasets/org/name/tree/" + commit + "/data?recursive=false" + auth,
+		"/api/datasets/org/name/revision/main?expand=sha" + auth, "/api/datasets/org/name/tree/" + commit + "/data?recursive=false" + auth,
 		"/api/datasets/org/name/tree/" + commit + "/data?recursive=false&cursor=2" + auth,
 		"/datasets/org/name/resolve/" + commit + "/data/a.parquet" + auth, "/datasets/org/name/resolve/" + commit + "/data/b.parquet" + auth,
 	}

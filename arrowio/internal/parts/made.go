@@ -171,7 +171,7 @@ type bounded struct {
 func (w *bounded) Write(p []byte) (int, error) {
 	if w.of.held.Add(int64(len(p))) > MaxMade {
 		w.of.held.Add(-int64(len(p)))
-		e := status.Errorf(status.ResourceExhausted, "arrowio", "decompressed files may take %d bytes of memory together, and they have more", MaxMade)
+		e := status.Errorf(status.ResourceExhausted, "arrowio", "fetched and decompressed files may take %d bytes of memory together, and they have more", MaxMade)
 		if reason, ok := errors.AsType[*status.Error](w.problem); ok {
 			e.Msg, e.Err = e.Msg+"; "+reason.Msg, reason
 		}

@@ -50,7 +50,7 @@ func (o *Object) exchange(parent context.Context, header http.Header, use func(r
 		return parent.Err()
 	case ok && f.passes && context.Cause(ctx) == errStalled:
 		return o.passing("%w", errStalled)
-	case ok:
+	case ok && f.after <= patience: // else this read fails, and others may try
 		busy, pause = f.busy, f.after
 	}
 	return err

@@ -3,12 +3,16 @@ package remote_test
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -200,6 +204,24 @@ func TestBusyHosts(t *testing.T) {
 	})
 }
 
+// TestPausesBeyondPatience: if a server wants a pause of an hour, the read fails at once, and the next one may try.
+func TestPausesBeyondPatience(t *testing.T) {
+	s := &far.Server{Files: map[string][]byte{"/x.bin": content(100_000)}, After: "3600"}
+	served(t, s, func(t *testing.T, op *remote.Opener) {
+		b := open(t, op)
+		defer b.Close()
+		s.Share, s.Faults = 1, []far.Fault{far.Busy}
+		began := time.Now()
+		if _, err := b.ReadAt(t.Context(), make([]byte, 1), 0); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable") {
+			t.Errorf("got %v", err)
+		}
+		s.Share = 0
+		if _, err := b.ReadAt(t.Context(), make([]byte, 1), 0); err != nil || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
 // TestErrors compares whole messages.
 func TestErrors(t *testing.T) {
 	const changed = "; do not replace files while they are read; open the dataset again to read what the file holds now"
@@ -327,13 +349,28 @@ func TestRedirects(t *testing.T) {
 	})
 }
 
-// TestDowngrades: a redirect from https to http is refused, and a certificate is checked.
-func TestDowngrades(t *testing.T) {
-	server := httptest.NewTLSServer(http.RedirectHandler("http://127.0.0.1/x", http.StatusFound))
+// TestCertificates: SSL_CERT_FILE names an authority, a certificate for another host is refused, and so is
+// a redirect from https to http.
+func TestCertificates(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.RedirectHandler("http://127.0.0.1/x", http.StatusFound))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
 	defer server.Close()
-	_, err := remote.NewOpener(remote.New(nil)).Open(t.Context(), blob.Entry{Name: server.URL + "/x"})
-	if status.CodeOf(err) != status.IO || !strings.Contains(err.Error(), "the certificate of 127.0.0.1 is not trusted: x509: ") {
-		t.Errorf("got %v", err)
+	file := filepath.Join(t.TempDir(), "authority.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", file)
+	for host, want := range map[string]string{
+		"127.0.0.1": "the server redirects from https to http, where others could read and change the bytes; give the address that it should lead to",
+		"localhost": "the certificate of localhost is not trusted: x509: certificate is valid for example.com, *.example.com, not localhost; name the file with its authority in SSL_CERT_FILE before the program starts",
+	} {
+		address := strings.Replace(server.URL, "127.0.0.1", host, 1) + "/x"
+		_, err := remote.NewOpener(remote.New(nil)).Open(t.Context(), blob.Entry{Name: address})
+		if err == nil || err.Error() != "arrowio: "+address+": "+want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 

@@ -146,6 +146,24 @@ def test_a_close_ends_requests(server: WebServer) -> None:
     assert len(failed) == 1
 
 
+def test_an_interrupt_ends_an_open(server: WebServer) -> None:
+    """Ctrl-C works while a server does not answer."""
+    asked, release = threading.Event(), threading.Event()
+
+    def hang(number: int) -> None:
+        asked.set()
+        release.wait(HANG)
+
+    server.before = hang
+    code = "import meshfeed, sys; meshfeed.open(sys.argv[1])"
+    arguments = [sys.executable, "-c", code, server.url + "/a-00.parquet"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as player:
+        assert asked.wait(HANG)
+        player.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in player.communicate(timeout=HANG)[1]
+    release.set()
+
+
 PLAYER = """
 import sys, meshfeed as mf
 ds = mf.open(sys.argv[1], cache=sys.argv[2])
