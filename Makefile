@@ -3,8 +3,9 @@
 # Every target sets up only what it needs. Python packages are in .venv. If a
 # target needs an extra of pyproject.toml, it installs the extra there. The file
 # .venv/.demo is written after the packages of the extra demo are installed. The
-# library and the command need Go and a C compiler only. Only `make install`
-# installs anything outside the checkout.
+# library and the command need Go and a C compiler. With Python and pip, the library
+# has libjpeg-turbo, and with nasm its vector code: see tools/libjpeg.py. Only
+# `make install` installs anything outside the checkout.
 
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
@@ -21,7 +22,7 @@ export CGO_ENABLED ?= 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: lib $(VENV)/.test $(VENV)/.lint ## install all Python packages of tests and linters, for work without a network
+setup: $(VENV)/pyvenv.cfg lib $(VENV)/.test $(VENV)/.lint ## install all Python packages of tests and linters, for work without a network
 
 $(VENV)/pyvenv.cfg:
 	@$(HOST_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "meshfeed needs Python 3.11 or later, this is " + sys.version)'
@@ -29,7 +30,7 @@ $(VENV)/pyvenv.cfg:
 
 EXTRAS := $(addprefix $(VENV)/., demo test lint bench build release site)
 
-$(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | lib $(VENV)/pyvenv.cfg
+$(EXTRAS): $(VENV)/.%: pyproject.toml VERSION | $(VENV)/pyvenv.cfg lib
 	@echo "installing the Python packages for $*: once, a minute or two"
 	@MESHFEED_LIBRARY=$(LIBRARY) MESHFEED_COMMAND=$(COMMAND) $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[$*]'
 	@touch $@

@@ -4,11 +4,13 @@ Each part has one recipe, which make runs too: `wasm/guest/build.sh`, `wasm/page
 `capi/build.sh`. The wheel's tag follows from the results: it names the highest GLIBC version with
 symbols that library or command use.
 
-An sdist contains the page, so that a wheel is built from it without Node. In a checkout the page is
-rebuilt. If PATH has no Node that is new enough, Node is a requirement of the build.
+An sdist contains the page and the source of libjpeg-turbo, so that a wheel is built from it without
+Node and without pip. In a checkout the page is rebuilt. If PATH has no Node that is new enough,
+Node is a requirement of the build.
 
 Environment:
     MESHFEED_PAGE: 0 builds without the layout page and without Node.
+    MESHFEED_JPEG: 0 builds without libjpeg-turbo. With 1 the build fails if that cannot be built.
     MESHFEED_XLA: 1 builds library and command so that they open PJRT plugins (XLA devices).
     MESHFEED_TARGET: x86_64 or aarch64 builds a release wheel for that machine under Linux. zig, of
         the package ziglang, compiles the C code for an old glibc.
@@ -45,12 +47,17 @@ class BuildHook(BuildHookInterface[Any]):
     """Compiles the parts that are not Python before hatchling collects the files."""
 
     def dependencies(self) -> list[str]:
-        """Requires Node's wheel if the page has to be built and the machine has no Node for it."""
+        """Requires Node if the machine has none for the page, and pip to fetch libjpeg-turbo."""
         root = Path(self.root)
-        if not builds_page(root) or ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
+        if ready("MESHFEED_LIBRARY", "MESHFEED_COMMAND"):
             return []
-        found = subprocess.run(["sh", "wasm/page/node.sh", "--installed"], cwd=root, check=False)
-        return [] if found.returncode == 0 else [node_pin(root)]
+        needs = [] if any(root.glob(".build/libjpeg/*.tar.gz")) else ["pip"]
+        if builds_page(root):
+            found = subprocess.run(
+                ["sh", "wasm/page/node.sh", "--installed"], cwd=root, check=False
+            )
+            needs += [] if found.returncode == 0 else [node_pin(root)]
+        return needs
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Builds the parts and adds them to the distribution.
@@ -61,6 +68,9 @@ class BuildHook(BuildHookInterface[Any]):
         """
         if self.target_name == "sdist":
             self._page()
+            subprocess.run(
+                [sys.executable, "tools/libjpeg.py", "--fetch"], cwd=self.root, check=False
+            )
             return
         if sys.platform == "win32":
             sys.exit(
@@ -108,7 +118,8 @@ class BuildHook(BuildHookInterface[Any]):
         if take("MESHFEED_LIBRARY", out):
             return
         build = ["sh", "capi/build.sh", str(out.with_name(LINKED)), *tags()]
-        self._run(build, find_go(), {"CGO_ENABLED": "1", **cross()})
+        env = {"MESHFEED_JPEG": "1"} if target() else {}  # releases decode to the same bytes, fast
+        self._run(build, find_go(), {"CGO_ENABLED": "1", **env, **cross()})
 
     def _command(self, out: Path) -> None:
         if take("MESHFEED_COMMAND", out):

@@ -6,8 +6,12 @@
 # On Linux the library is OUT.1, because programs load it by that name. OUT, such
 # as build/libmeshfeed.so, is a link to it, which -lmeshfeed finds.
 #
-# GO is the go command, CC the C compiler. The header that Go generates beside OUT
-# is removed, because the public headers are in capi/include.
+# The library decodes JPEG with libjpeg-turbo if tools/libjpeg.py can build that, else
+# with Go's decoder. MESHFEED_JPEG=0 leaves libjpeg-turbo out, with 1 it is required.
+#
+# GO is the go command, CC the C compiler.
+# The header that Go generates beside OUT is removed, because the public headers are in
+# capi/include.
 set -eu
 
 if [ $# -lt 1 ]; then
@@ -33,6 +37,23 @@ if [ "$(uname -s)" = Linux ]; then
   link="$link \"-extldflags='-Wl,--version-script=$(pwd)/capi/exports.map,-soname,$(basename "$library")'\""
 fi
 
-CGO_ENABLED=1 "${GO:-go}" build -buildmode=c-shared -trimpath -buildvcs=false -ldflags "$link" "$@" -o "$library" ./capi
+# Of several -tags, go build takes the last only.
+tags=libjpeg
+python3 tools/libjpeg.py || case $? in
+3 | 127) tags= ;; # the reason is printed
+*) exit 1 ;;
+esac
+count=$#
+while [ "$count" -gt 0 ]; do
+  case $1 in
+  -tags) tags=$tags,$2 && shift && count=$((count - 1)) ;;
+  -tags=*) tags=$tags,${1#-tags=} ;;
+  *) set -- "$@" "$1" ;;
+  esac
+  shift
+  count=$((count - 1))
+done
+
+CGO_ENABLED=1 "${GO:-go}" build -buildmode=c-shared -trimpath -buildvcs=false -ldflags "$link" -tags "$tags" "$@" -o "$library" ./capi
 rm -f "${library%.*}.h"
 [ "$library" = "$out" ] || ln -sf "$(basename "$library")" "$out"

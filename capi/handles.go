@@ -13,6 +13,7 @@ import (
 	"github.com/meshfeed/meshfeed"
 	"github.com/meshfeed/meshfeed/capi/internal/future"
 	"github.com/meshfeed/meshfeed/capi/internal/handle"
+	"github.com/meshfeed/meshfeed/core/view/raster"
 )
 
 // patience bounds how long a release, or the exit of the program, waits for a
@@ -99,9 +100,16 @@ func mfgo_cancel_all() {
 
 //export mfgo_version
 func mfgo_version(out *C.char, size C.size_t) {
-	call(nil, func() error {
-		buffer := unsafe.Slice((*byte)(unsafe.Pointer(out)), int(size))
-		buffer[copy(buffer[:size-1], meshfeed.Version())] = 0
-		return nil
-	})
+	call(nil, func() error { name(out, size, meshfeed.Version()); return nil })
+}
+
+//export mfgo_jpeg_decoder
+func mfgo_jpeg_decoder(out *C.char, size C.size_t) {
+	call(nil, func() error { name(out, size, raster.JPEGDecoder()); return nil })
+}
+
+// name copies a text and a zero byte to out, which has room for size bytes.
+func name(out *C.char, size C.size_t, text string) {
+	buffer := unsafe.Slice((*byte)(unsafe.Pointer(out)), int(size))
+	buffer[copy(buffer[:size-1], text)] = 0
 }

@@ -47,22 +47,27 @@ mf_status mfi_is_unknown(mf_error* error, uint32_t flags) {
 
 /* ---- version ---- */
 
-static char version[32];
+static char version[32], jpeg[32];
 
-static void read_version(void) {
+static void read_names(void) {
   mfi_check_handlers_once();
   mfgo_version(version, sizeof version);
+  mfgo_jpeg_decoder(jpeg, sizeof jpeg);
+}
+
+static const char* named(const char* name) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (mfi_forked())
+    return "";
+  pthread_once(&once, read_names);
+  return name;
 }
 
 uint32_t mf_abi_version(void) { return (uint32_t)MF_ABI_MAJOR << 16 | MF_ABI_MINOR; }
 
-const char* mf_version(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  if (mfi_forked())
-    return "";
-  pthread_once(&once, read_version);
-  return version;
-}
+const char* mf_version(void) { return named(version); }
+
+const char* mf_jpeg_decoder(void) { return named(jpeg); }
 
 /* ---- handles ---- */
 

@@ -141,6 +141,12 @@ TEST = [
         "go test -tags page",
         f"{STRICT_GO} test -tags page -run 'Page|Serve|HTML|Hosted' ./cmd/meshfeed ./wasm/page",
     ),
+    Stage(
+        "go test -tags libjpeg",
+        "sh -c 'python3 tools/libjpeg.py; case $? in"
+        f" 0) {VETTED} -tags libjpeg ./core/view/raster/... ;;"
+        " 3) echo NOT TESTED ;; *) exit 1; esac'",
+    ),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
 ]
 

@@ -4,8 +4,9 @@
     python tools/licenses.py --check  # fails if the file is not current
 
 The parts are Go itself, the Go modules with packages in the library, the command or the modules of
-WebAssembly, and the npm packages in the page. All platforms and build tags count. A module can have
-several licenses: those of its folders with linked packages count, and those of the folders above.
+WebAssembly, libjpeg-turbo, and the npm packages in the page. All platforms and build tags count. A
+module can have several licenses: those of its folders with linked packages count, and those of the
+folders above.
 Notices are included, as Apache-2.0 asks. A file without a license that this program knows ends it,
 so that a person reads that file.
 """
@@ -41,6 +42,8 @@ APACHE = "Apache License Version 2.0"
 MIT = "Permission is hereby granted, free of charge, to any person obtaining"
 BSD = "Redistribution and use in source and binary forms"
 THIRD_CLAUSE = "endorse or promote products"
+IJG = "based in part on the work of the Independent JPEG Group"
+ZLIB = "This software is provided 'as-is', without any express or implied warranty."
 
 
 def go(*arguments: str, **env: object) -> str:
@@ -73,6 +76,8 @@ def parts() -> dict[str, dict[str, str]]:
     for name in json.loads((ROOT / "wasm/page/dist/packages.json").read_text()):
         folder = ROOT / "wasm/page/node_modules" / name
         used.append((name, folder, folder))
+    printed = subprocess.check_output([sys.executable, ROOT / "tools/libjpeg.py", "--licenses"])
+    found["libjpeg-turbo"] = json.loads(printed)
     for name, top, folder in used:
         for above in (folder, *folder.parents):
             if above.is_relative_to(top):
@@ -91,7 +96,9 @@ def kinds(text: str) -> set[str]:
         "Apache-2.0": APACHE in flat,
         "BSD-2-Clause": bsd > bsd3,
         "BSD-3-Clause": bsd3 > 0,
+        "IJG": IJG in flat,
         "MIT": MIT in flat,
+        "Zlib": ZLIB in flat,
     }
     return {name for name, found in tests.items() if found}
 

@@ -2,10 +2,10 @@
 
     python tools/sbom.py OUT.cdx.json BINARY...
 
-Lists the Go modules of each binary, Go itself, and the npm packages of the page, with versions from
-the build information in the binaries, which may be for any platform. The licenses come from
-THIRD_PARTY_LICENSES. The same binaries give the same bytes, so there is no time and no serial
-number.
+Lists the Go modules of each binary, Go itself, libjpeg-turbo, and the npm packages of the page. The
+build information in the binaries, which may be for any platform, has the versions. The licenses
+come from THIRD_PARTY_LICENSES. The same binaries give the same bytes, so there is no time and no
+serial number.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LICENSES = ROOT / "THIRD_PARTY_LICENSES"
 PACKAGES = ROOT / "wasm/page/dist/packages.json"  # the npm packages of the page
+JPEG = ROOT / "tools/libjpeg.txt"
 
 # How Go stores build information in a binary: the version, then lines between two marks.
 INFORMATION = re.compile(rb"\xff Go buildinf:.{18}.go([\d.]+).{18}(path\t.*?)\xf92C1", re.DOTALL)
@@ -43,7 +44,10 @@ def parts(binary: Path) -> list[tuple[str, str, str]]:
         kind, *cells = line.split("\t")
         if kind == "dep":
             used.append((cells[0], cells[1], f"pkg:golang/{cells[0]}@{cells[1]}"))
-        elif kind == "build" and re.fullmatch("-tags=.*\\bpage\\b.*", cells[0]):
+        elif kind == "build" and re.fullmatch(r"-tags=.*\blibjpeg\b.*", cells[0]):
+            of = re.findall(r"libjpeg-turbo ([\d.]+\d)", JPEG.read_text())[0]
+            used.append(("libjpeg-turbo", of, f"pkg:github/libjpeg-turbo/libjpeg-turbo@{of}"))
+        if kind == "build" and re.fullmatch(r"-tags=.*\bpage\b.*", cells[0]):
             if not PACKAGES.exists():
                 sys.exit(f"sbom: {binary} holds a page without {PACKAGES}; run: make page lib")
             packages = json.loads(PACKAGES.read_text())

@@ -281,7 +281,7 @@ static void in_a_child(any h, const mf_batch* batch) {
   CHECK(child >= 0);
   if (child == 0) {
     forked = true;
-    CHECK(mf_version()[0] == 0);
+    CHECK(mf_version()[0] == 0 && mf_jpeg_decoder()[0] == 0);
     everything(h, batch);
     _exit(0);
   }

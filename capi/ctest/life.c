@@ -74,7 +74,7 @@ static void outlive(mf_loader loader, mf_dataset dataset, records* r) {
 int main(void) {
   mf_error error = MF_ERROR_INIT;
   CHECK(mf_abi_version() >> 16 == MF_ABI_MAJOR);
-  CHECK(strlen(mf_version()) >= 5);
+  CHECK(strlen(mf_version()) >= 5 && strlen(mf_jpeg_decoder()) >= 5);
   records* r = make_records();
   const mf_dataset dataset = open_records(r);
   const mf_layout layout = make_layout(DOCUMENT(100, 8, ""));

@@ -48,8 +48,8 @@
  * that outcome first, and fail if it is an error.
  *
  * Fork. The Go runtime does not survive fork(). In a forked child every function
- * fails with MF_FORKED, except for the following. mf_version, mf_abi_version,
- * mf_code_name, mf_bytes_free, mf_live_*, mf_batch_* and the release callbacks of
+ * fails with MF_FORKED, except for the following. mf_version, mf_jpeg_decoder,
+ * mf_abi_version, mf_code_name, mf_bytes_free, mf_live_*, mf_batch_* and the release callbacks of
  * exported structs work. mf_release and mf_cancel_all succeed and do nothing, so
  * inherited handles can be dropped. No callback of the caller runs in the child. To
  * load in a child process, start it by exec, or call dlopen in the child only.
@@ -97,6 +97,11 @@ uint32_t mf_abi_version(void);
 /* Returns the version of the library, such as "0.1.0", or "" in a forked child. The
    text is static. */
 const char* mf_version(void);
+
+/* Returns the decoder of JPEG files: "libjpeg-turbo.1", or "go1.26" in a library that was
+   built without libjpeg-turbo, or "" in a forked child. Fingerprints of decoded images contain
+   this name. The text is static. */
+const char* mf_jpeg_decoder(void);
 
 /* ---- status ----------------------------------------------------------- */
 

@@ -163,9 +163,9 @@ func (r *report) build(withPage bool) {
 // pythonInfo describes a Python; see meshfeed._selfcheck.environment.py, which prints it.
 type pythonInfo struct {
 	Executable, Version string
-	Packages            map[string]string                 // the versions
-	Plugins             []string                          // JAX plugins, with versions
-	Library             struct{ Path, ABI, Error string } // which the package opens
+	Packages            map[string]string                       // the versions
+	Plugins             []string                                // JAX plugins, with versions
+	Library             struct{ Path, ABI, JPEG, Error string } // which the package opens
 	Error               string
 }
 
@@ -258,7 +258,15 @@ func (r *report) python(p pythonInfo, version string, named bool) {
 	}
 	r.fact("packages", strings.Join(packages, ", "))
 	r.fact("plugins", strings.Join(p.Plugins, ", "))
-	r.fact("C library", strings.TrimSuffix(p.Library.Path+", ABI "+p.Library.ABI, ", ABI "))
+	library := p.Library.Path
+	if p.Library.Error == "" {
+		library += ", ABI " + p.Library.ABI + ", JPEG by " + p.Library.JPEG
+	}
+	r.fact("C library", library)
+	if strings.HasPrefix(p.Library.JPEG, "go") {
+		r.problem(problem.Warning, "the C library was built without libjpeg-turbo, so it decodes JPEG slower, and to other bytes than other builds",
+			"install a wheel, or build where pip can fetch a package: make lib")
+	}
 	if v := p.Packages["meshfeed"]; v != version {
 		r.problem(problem.Warning, fmt.Sprintf("the package has version %s, and this command %s", v, version), "use the command of the package: python -m meshfeed")
 	}

@@ -37,7 +37,7 @@ func newHealthy(t *testing.T) *healthy {
 	t.Helper()
 	h := &healthy{page: true, vars: []string{"HOME=/root", "XLA_FLAGS=--xla_a=1 --b=2", "JAX_LOG=\x1b[31m", "GOGC=", "AWS_SECRET=x"}, paths: []string{t.TempDir()}}
 	for what, into := range map[string]any{
-		`{"executable": "/env/bin/python", "version": "3.12.1", "plugins": ["jax-cuda12-plugin 0.10.2"], "library": {"path": "/env/libmeshfeed.so.1", "abi": "1.0"},
+		`{"executable": "/env/bin/python", "version": "3.12.1", "plugins": ["jax-cuda12-plugin 0.10.2"], "library": {"path": "/env/libmeshfeed.so.1", "abi": "1.0", "jpeg": "libjpeg-turbo.1"},
 		"packages": {"meshfeed": "1.2.3", "jax": "0.10.2", "jaxlib": "0.10.1", "numpy": "2.4.6", "pyarrow": ""}}`: &h.python,
 		`{"backend": "gpu", "devices": [{"kind": "NVIDIA H100 80GB HBM3", "count": 8, "memory_bytes": 68719476736}]}`: &h.jax,
 	} {
@@ -84,7 +84,7 @@ func TestDoctorPrints(t *testing.T) {
 	want := `python      3.12.1 /env/bin/python
 packages    jax 0.10.2, jaxlib 0.10.1, meshfeed 1.2.3, numpy 2.4.6, pyarrow (missing)
 plugins     jax-cuda12-plugin 0.10.2
-C library   /env/libmeshfeed.so.1, ABI 1.0
+C library   /env/libmeshfeed.so.1, ABI 1.0, JPEG by libjpeg-turbo.1
 JAX         gpu: 8 × NVIDIA H100 80GB HBM3 with 64.0 GiB
 memory      8.0 GiB, of which 6.0 GiB are free; limit of the control group 4.0 GiB, of which 3.0 GiB are free
 limits      open files 4,096, locked memory 8.0 MiB, address space unlimited
@@ -133,8 +133,10 @@ func TestDoctorDiagnoses(t *testing.T) {
 		{"another version", func(h *healthy) { h.python.Packages["meshfeed"] = "1.1.0" },
 			"warning: the package has version 1.1.0, and this command 1.2.3; use the command of the package: python -m meshfeed"},
 		{"no library", func(h *healthy) {
-			h.python.Library = struct{ Path, ABI, Error string }{"x", "", "python: no library; reinstall the package"}
+			h.python.Library = struct{ Path, ABI, JPEG, Error string }{"x", "", "", "python: no library; reinstall the package"}
 		}, "error: python: no library; reinstall the package"},
+		{"no libjpeg-turbo", func(h *healthy) { h.python.Library.JPEG = "go1.26" },
+			"warning: the C library was built without libjpeg-turbo, so it decodes JPEG slower, and to other bytes than other builds; install a wheel, or build where pip can fetch a package: make lib"},
 		{"no JAX", func(h *healthy) { h.python.Packages["jax"] = ""; h.jax = nil },
 			`warning: JAX is not installed, so loaders give NumPy arrays only; pip install "jax>=0.8", or the build for your accelerator`},
 		{"old JAX", func(h *healthy) { h.python.Packages["jax"] = "0.7.9"; h.python.Packages["jaxlib"] = "0.7.8" },

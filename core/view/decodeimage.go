@@ -40,6 +40,7 @@ func DecodeImage(src source.Source, field string, o raster.Options) (source.Sour
 		return nil, err
 	}
 	v := &decodeImage{base: newBase("decoding of images", src), number: number, options: o}
+	v.kind += ", JPEG by " + raster.JPEGDecoder() // processes with different decoders get an error that says so
 	v.identify, v.records, v.origins = v.hash, src.Len(), allOf(src)
 	v.origins[number].compute, v.origins[number].zero = v.decode, o.Zero
 	v.schema = source.Schema{Fields: slices.Clone(schema.Fields), Skipped: schema.Skipped}

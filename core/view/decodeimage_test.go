@@ -67,6 +67,9 @@ func TestDecodeImage(t *testing.T) {
 	if want := []byte{9, 9, 1, 1, 7, 7, 0, 0}; !bytes.Equal(dst, want) {
 		t.Errorf("got %v, want %v", dst, want)
 	}
+	if c, err := source.ComponentsOf(t.Context(), v); err != nil || c.Label != "decoding of images, JPEG by go1.26" {
+		t.Errorf("errors of processes that disagree call the view %q (%v)", c.Label, err)
+	}
 	if _, err := source.VersionOf(open(t, random)); status.CodeOf(err) != status.Unsupported {
 		t.Errorf("images that depend on the draw can be kept: %v", err)
 	}

@@ -72,6 +72,7 @@ var allowed = map[string][]string{
 	"core/view/mixture":           {"core/internal/permutation"},
 	"core/view/packing":           {},
 	"core/view/raster":            {"core/internal/permutation"},
+	"core/view/raster/libjpeg":    {"core/view/raster"},
 	"core/view/document":          {"core/view", "core/view/raster"},
 	"core/plan/strategy/document": {"core/plan/strategy", "core/layout/document"},
 	"core/diagnosis/document":     {"core/diagnosis", "core/sampler"},
@@ -163,8 +164,8 @@ var reserved = []struct {
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of every program that links it"},
 	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often, so only one folder and its demo depend on it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
-	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library"}, "everything else must build without a C compiler"},
-	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "tests/bench/gather"}, "everything else must build without a C compiler"},
+	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "core/view/raster/libjpeg"}, "everything else must build without a C compiler"},
+	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "core/view/raster/libjpeg", "tests/bench/gather"}, "everything else must build without a C compiler"},
 }
 
 // build is one way of building the module.

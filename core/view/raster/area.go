@@ -20,23 +20,29 @@ type scratch struct {
 var pool = sync.Pool{New: func() any { return new(scratch) }}
 
 // run is what a pixel of the raster covers of a line: a part of a pixel, whole pixels, and a part of
-// another. A whole pixel weighs the width of the raster.
+// another.
 type run struct {
 	start, end  int // of the bytes of all its pixels
 	first, last uint32
 }
 
 // resize writes the means of a part of an image to dst, from the left or from the right.
-func (s *scratch) resize(dst []byte, img image.Image, part image.Rectangle, flip bool, o Options) {
-	w, h := part.Dx(), part.Dy()
-	if s.begin(img, w, o.Width); flip {
+func (s *scratch) resize(dst []byte, p picture, o Options) error {
+	w, h := p.size.X, p.size.Y
+	if s.begin(p, o.Width); p.flip {
 		slices.Reverse(s.runs)
 	}
-	mean, y := meanOf(w*h), 0
-	for j := range h {
-		s.squeeze(s.pixels(img, part, part.Min.Y+j), uint32(o.Width))
-		for y < o.Height && y*h < (j+1)*o.Height {
-			from, to := max(j*o.Height, y*h), min((j+1)*o.Height, (y+1)*h)
+	mean, y, end := meanOf(w*h), 0, 0
+	for j := 1; end < h*o.Height; j++ {
+		line, err := p.lines.Next()
+		if err != nil {
+			return err
+		}
+		s.squeeze(line, uint32(p.scale*o.Width))
+		start := end
+		end = min(j*p.scale-p.begin.Y, h) * o.Height // in units of 1/height of a pixel of the image
+		for y < o.Height && y*h < end {
+			from, to := max(start, y*h), min(end, (y+1)*h)
 			weight := uint64(to - from)
 			for k, v := range s.row {
 				s.sums[k] += weight * uint64(v)
@@ -49,24 +55,37 @@ func (s *scratch) resize(dst []byte, img image.Image, part image.Rectangle, flip
 			y++
 		}
 	}
+	return nil
 }
 
-// begin prepares the memory for parts of a width, which become rasters of another.
-func (s *scratch) begin(img image.Image, part, width int) {
-	s.line = slices.Grow(s.line[:0], 4*part)[:4*part]
+// begin prepares the memory for a picture, which becomes a raster of a width.
+func (s *scratch) begin(p picture, width int) {
 	s.row = slices.Grow(s.row[:0], 3*width)[:3*width]
 	s.sums = slices.Grow(s.sums[:0], 3*width)[:3*width]
 	clear(s.sums)
 	s.runs = s.runs[:0]
+	pixel := p.scale * width // of a line, in units of 1/width of a pixel of the image
 	for x := range width {
-		from, to := x*part, (x+1)*part // in units of 1/width of a pixel
-		first, end := from/width, (to+width-1)/width
-		r := run{start: 4 * first, end: 4 * end, first: uint32(min((first+1)*width, to) - from)}
+		from, to := p.begin.X*width+x*p.size.X, p.begin.X*width+(x+1)*p.size.X
+		first, end := from/pixel, (to+pixel-1)/pixel
+		r := run{start: 4 * first, end: 4 * end, first: uint32(min((first+1)*pixel, to) - from)}
 		if end-first > 1 {
-			r.last = uint32(to - (end-1)*width)
+			r.last = uint32(to - (end-1)*pixel)
 		}
 		s.runs = append(s.runs, r)
 	}
+}
+
+// decoded are the lines of a part of an image in memory.
+type decoded struct {
+	*scratch
+	img  image.Image
+	part image.Rectangle // what Next has not returned
+}
+
+// linesOf returns the lines of a part of an image.
+func (s *scratch) linesOf(img image.Image, part image.Rectangle) Lines {
+	s.line = slices.Grow(s.line[:0], 4*part.Dx())[:4*part.Dx()]
 	if p, ok := img.(*image.Paletted); ok {
 		clear(s.palette[:])
 		for i, c := range p.Palette[:min(len(p.Palette), 256)] {
@@ -75,43 +94,46 @@ func (s *scratch) begin(img image.Image, part, width int) {
 			copy(s.palette[i][:], one.Pix)
 		}
 	}
+	return &decoded{s, img, part}
 }
 
-// pixels returns the pixels of a part in a line of an image.
-func (s *scratch) pixels(img image.Image, part image.Rectangle, y int) []byte {
-	n := len(s.line)
-	switch img := img.(type) {
+// Close implements Lines.
+func (*decoded) Close() error { return nil }
+
+// Next implements Lines.
+func (d *decoded) Next() ([]byte, error) {
+	s, n, at := d.scratch, len(d.line), d.part.Min
+	d.part.Min.Y++
+	switch img := d.img.(type) {
 	case *image.RGBA:
-		return img.Pix[img.PixOffset(part.Min.X, y):][:n]
+		return img.Pix[img.PixOffset(at.X, at.Y):][:n], nil
 	case *image.NRGBA:
-		return img.Pix[img.PixOffset(part.Min.X, y):][:n]
+		return img.Pix[img.PixOffset(at.X, at.Y):][:n], nil
 	case *image.RGBA64:
-		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 8, 2)
+		s.upper(img.Pix[img.PixOffset(at.X, at.Y):], 8, 2)
 	case *image.NRGBA64:
-		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 8, 2)
+		s.upper(img.Pix[img.PixOffset(at.X, at.Y):], 8, 2)
 	case *image.Gray16:
-		return s.upper(img.Pix[img.PixOffset(part.Min.X, y):], 2, 0)
+		s.upper(img.Pix[img.PixOffset(at.X, at.Y):], 2, 0)
 	case *image.Paletted:
-		from := img.Pix[img.PixOffset(part.Min.X, y):][:n/4]
-		for i, index := range from {
+		for i, index := range img.Pix[img.PixOffset(at.X, at.Y):][:n/4] {
 			copy(s.line[4*i:], s.palette[index][:])
 		}
 	default: // YCbCr, Gray and CMYK, which have no transparency
 		line := &image.RGBA{Pix: s.line, Stride: n, Rect: image.Rect(0, 0, n/4, 1)}
-		draw.Draw(line, line.Rect, img, image.Pt(part.Min.X, y), draw.Src)
+		draw.Draw(line, line.Rect, img, at, draw.Src)
 	}
-	return s.line
+	return s.line, nil
 }
 
-// upper returns the upper bytes of 16-bit channels: channel is the distance of one from the next, 0 for
+// upper takes the upper bytes of 16-bit channels: channel is the distance of one from the next, 0 for
 // gray.
-func (s *scratch) upper(from []byte, pixel, channel int) []byte {
+func (s *scratch) upper(from []byte, pixel, channel int) {
 	for i := 0; i < len(s.line); i += 4 {
 		for c := range 3 {
 			s.line[i+c] = from[i/4*pixel+c*channel]
 		}
 	}
-	return s.line
 }
 
 // squeeze sums what each pixel of the raster covers of a line.

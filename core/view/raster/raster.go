@@ -42,7 +42,15 @@
 // nearest integer, halves up. All sums are integers, so the result is equal on every machine.
 //
 // The names area.1, center.1, random.1 and the name of the JPEG decoder are in fingerprints, so what they stand
-// for is frozen. PNG has no loss, so its pixels depend on no decoder. JPEG has: see [JPEGDecoder].
+// for is frozen. PNG has no loss, so its pixels depend on no decoder.
+//
+// # Decoders of JPEG
+//
+// Decoders differ in the lowest bits. Without another one, image/jpeg of Go decodes, with the name go1.26, the
+// release since which its pixels are as they are. Package libjpeg has a faster decoder, and [UseJPEG] takes any.
+// Such a decoder can decode at 1/2, 1/4 or 1/8 of the size. The smallest size is taken at which the part has at
+// least twice the width and the height of the raster. Each pixel of the smaller image then stands for 2 × 2,
+// 4 × 4 or 8 × 8 equal pixels, and all that is said above stays as it is.
 //
 // # Data of strangers
 //
@@ -56,6 +64,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"image/color"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -65,10 +74,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
-
-// JPEGDecoder names the decoder of JPEG files: image/jpeg of Go, with the decoder that it has since Go
-// 1.26. Decoders differ in the lowest bits, so the name is in fingerprints.
-const JPEGDecoder = "go1.26"
 
 // The limits of images.
 const (
@@ -104,7 +109,7 @@ func (o Options) String() string {
 	if o.RandomCrop {
 		crop = "random.1"
 	}
-	return fmt.Sprintf("%s %s %s area.1 %d %d %d", JPEGDecoder, crop, strconv.FormatBool(o.RandomFlip), o.Height, o.Width, o.Channels())
+	return fmt.Sprintf("%s %s %s area.1 %d %d %d", JPEGDecoder(), crop, strconv.FormatBool(o.RandomFlip), o.Height, o.Width, o.Channels())
 }
 
 // Check returns an error if there is no raster of this size.
@@ -122,7 +127,7 @@ var large sync.Mutex
 // Decode writes the raster of an encoded image to dst, which has Height × Width × Channels bytes. key is
 // the key of the record. The message of an error says what the image is or has, such as "has no bytes".
 func Decode(dst, encoded []byte, o Options, key [2]uint32) *status.Error {
-	decode, size, err := open(encoded)
+	name, decode, size, err := open(encoded)
 	if err != nil {
 		return err
 	}
@@ -130,41 +135,67 @@ func Decode(dst, encoded []byte, o Options, key [2]uint32) *status.Error {
 		large.Lock()
 		defer large.Unlock()
 	}
-	img, cause := decode(bytes.NewReader(encoded))
+	s := pool.Get().(*scratch)
+	defer pool.Put(s)
+	p, cause := s.picture(name, decode, encoded, size, o, key)
+	if cause == nil {
+		cause = s.resize(dst, p, o)
+		if damage := p.lines.Close(); cause == nil {
+			cause = damage
+		}
+	}
 	if cause != nil {
 		return broken(cause)
 	}
-	s := pool.Get().(*scratch)
-	defer pool.Put(s)
-	part, flip := choose(img.Bounds(), o, key)
-	s.resize(dst, img, part, flip, o)
 	return nil
 }
 
+// picture is the part of an image that becomes a raster. Each pixel of the lines stands for scale × scale
+// pixels of the image, and the part begins at a pixel of the first of these.
+type picture struct {
+	lines       Lines
+	scale       int
+	begin, size image.Point
+	flip        bool
+}
+
+// picture begins to decode an image, of which the header is read.
+func (s *scratch) picture(name string, decode decoder, encoded []byte, size image.Config, o Options, key [2]uint32) (picture, error) {
+	if name == "JPEG" && decoderOfJPEG.Open != nil && size.ColorModel != color.CMYKModel {
+		return shrunk(encoded, size, o, key)
+	}
+	img, err := decode(bytes.NewReader(encoded))
+	if err != nil {
+		return picture{}, err
+	}
+	part, flip := choose(img.Bounds(), o, key)
+	return picture{s.linesOf(img, part), 1, image.Point{}, part.Size(), flip}, nil
+}
+
 // open finds the decoder of an image, and reads its header.
-func open(encoded []byte) (decode decoder, size image.Config, err *status.Error) {
+func open(encoded []byte) (name string, decode decoder, size image.Config, err *status.Error) {
 	name, decode, config := formatOf(encoded)
 	switch {
 	case len(encoded) == 0:
-		return nil, size, status.New(status.InvalidArgument, "raster", "has no bytes").WithHint(leaveOut)
+		return name, nil, size, status.New(status.InvalidArgument, "raster", "has no bytes").WithHint(leaveOut)
 	case name == "":
-		return nil, size, status.Errorf(status.InvalidArgument, "raster", "is no image: it begins with %q", encoded[:min(8, len(encoded))]).
+		return name, nil, size, status.Errorf(status.InvalidArgument, "raster", "is no image: it begins with %q", encoded[:min(8, len(encoded))]).
 			WithHint("give the bytes of JPEG or PNG files")
 	case decode == nil:
-		return nil, size, status.Errorf(status.Unsupported, "raster", "has the format %s", name).
+		return name, nil, size, status.Errorf(status.Unsupported, "raster", "has the format %s", name).
 			WithHint("only JPEG and PNG are decoded; convert it, for example with Pillow")
 	}
 	size, cause := config(bytes.NewReader(encoded))
 	switch {
 	case cause != nil:
-		return nil, size, broken(cause)
+		return name, nil, size, broken(cause)
 	case size.Width < 1 || size.Height < 1:
-		return nil, size, status.Errorf(status.InvalidArgument, "raster", "has %d x %d pixels", size.Height, size.Width).WithHint(leaveOut)
+		return name, nil, size, status.Errorf(status.InvalidArgument, "raster", "has %d x %d pixels", size.Height, size.Width).WithHint(leaveOut)
 	case max(size.Width, size.Height) > MaxSide || size.Width*size.Height > MaxPixels:
-		return nil, size, status.Errorf(status.Unsupported, "raster", "has %d x %d pixels, above the limit of %d pixels, and %d in a row or a column",
+		return name, nil, size, status.Errorf(status.Unsupported, "raster", "has %d x %d pixels, above the limit of %d pixels, and %d in a row or a column",
 			size.Height, size.Width, MaxPixels, MaxSide).WithHint("store a smaller image, or leave out the record")
 	}
-	return decode, size, nil
+	return name, decode, size, nil
 }
 
 const leaveOut = "store another image, or leave out the record (Go: view.FilterFunc; Python: ds.filter)"

@@ -158,7 +158,9 @@ class MapMixin(Base):
         Args:
             field: a field of bytes.
             size: height and width.
-            resize: "area" takes the mean over the area that each pixel covers.
+            resize: "area" takes the mean over the area that each pixel covers. A large JPEG file is
+                decoded at a fraction of its size first, which leaves twice the pixels of `size` or
+                more in each direction.
             crop: "center" takes the largest part in the middle that has the proportions of `size`.
                 "random" takes 8 to 100 % of the area, with up to 4/3 of these proportions.
             flip: "random" exchanges left and right in half of the images.

@@ -254,6 +254,7 @@ _ERROR = c_void_p
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "mf_abi_version": (),
     "mf_version": (),
+    "mf_jpeg_decoder": (),
     "mf_bytes_free": (c_void_p,),
     "mf_wait": (c_uint64, c_int64, _ERROR),
     "mf_cancel_all": (),
@@ -341,6 +342,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 RESULTS: dict[str, Any] = {
     "mf_abi_version": c_uint32,
     "mf_version": c_char_p,
+    "mf_jpeg_decoder": c_char_p,
     "mf_bytes_free": None,
     "mf_cancel_all": None,
     "mf_map_reserve": c_void_p,

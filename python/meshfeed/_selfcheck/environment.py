@@ -58,13 +58,15 @@ def _version(name: str) -> str:
 
 
 def _library() -> Mapping[str, str]:
-    """Opens the C library, and returns its path and its ABI, or the error."""
+    """Opens the C library, and returns its path, ABI and decoder of JPEG files, or the error."""
     found = {"path": str(library.path())}
     try:
-        number = library.library().mf_abi_version()
+        opened = library.library()
     except errors.Error as e:
         return {**found, "error": str(e)}
-    return {**found, "abi": f"{number >> 16}.{number & 0xFFFF}"}
+    number = opened.mf_abi_version()
+    abi = f"{number >> 16}.{number & 0xFFFF}"
+    return {**found, "abi": abi, "jpeg": opened.mf_jpeg_decoder().decode()}
 
 
 if __name__ == "__main__":

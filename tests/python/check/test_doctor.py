@@ -42,7 +42,8 @@ def test_facts(tmp_path: Path) -> None:
     assert one["python"] == f"{platform.python_version()} {sys.executable}"
     versions = {"jax": jax.__version__, "meshfeed": mf.__version__, "numpy": np.__version__}
     assert {f"{name} {v}" for name, v in versions.items()} <= set(one["packages"].split(", "))
-    assert one["C library"] == f"{library.path()}, ABI 1.0"
+    decoder = library.library().mf_jpeg_decoder().decode()
+    assert one["C library"] == f"{library.path()}, ABI 1.0, JPEG by {decoder}"
     assert one["JAX"] == "cpu: 3 \u00d7 cpu"
     places = [text for name, text in listed if name == "path"]
     assert places[0].startswith(f"{tmp_path}: ")

@@ -178,9 +178,12 @@ def test_a_source_distribution_holds_its_page(hooks: Any, sources: Path) -> None
     assert not (sources / "ran").exists()
 
 
-def test_node_is_required_if_it_is_missing(
+def test_tools_are_required_if_they_are_missing(
     hooks: Any, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert hook(hooks, sources).dependencies() == ["pip"]  # fetches the source of libjpeg-turbo
+    (sources / ".build/libjpeg").mkdir(parents=True)
+    (sources / ".build/libjpeg/source.tar.gz").touch()
     assert hook(hooks, sources).dependencies() == []  # the recipe reports that Node is installed
     monkeypatch.setenv("FAILS", "wasm/page/node.sh")
     (pin,) = hook(hooks, sources).dependencies()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from meshfeed._native import library
 from tests.python import ROOT
 from tools import sbom
 
@@ -46,11 +47,17 @@ def test_what_go_links_is_listed() -> None:
     assert modules - ELSEWHERE == (library | command) - ELSEWHERE
     assert listed - modules == {
         "Go",
+        "libjpeg-turbo",
         "@lit/reactive-element",
         "lit",
         "lit-element",
         "lit-html",
     }
+
+
+def test_what_the_licenses_ask_documentation_to_say() -> None:
+    said = "This software is based in part on the work of the Independent JPEG Group."
+    assert said in " ".join((ROOT / "docs/install.md").read_text().split())
 
 
 def test_every_part_has_a_text() -> None:
@@ -80,6 +87,8 @@ def test_the_sbom_lists_what_go_links() -> None:
         assert {"Go", "lit"} <= found
     urls = {part["purl"] for part in bill["components"] if "purl" in part}
     assert any(url.startswith("pkg:npm/%40lit/reactive-element@") for url in urls)
+    turbo = library.library().mf_jpeg_decoder().startswith(b"libjpeg-turbo")
+    assert ("pkg:github/libjpeg-turbo/libjpeg-turbo@3.1.2" in urls) == turbo
     assert any(url.startswith("pkg:golang/stdlib@1.") for url in urls)
 
 
