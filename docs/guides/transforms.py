@@ -21,6 +21,7 @@
 # the same on any mesh and after any resume, and a function has no state to save.
 
 # %%
+import ast
 import builtins
 import importlib.util
 import io
@@ -40,6 +41,10 @@ import pyarrow as pa
 import sklearn.datasets
 from jax.sharding import PartitionSpec as P
 from PIL import Image
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.trainers import BpeTrainer
 
 import meshfeed as mf
 
@@ -209,7 +214,7 @@ with mf.Loader(
     damaged.decode_image("jpg", size=(64, 64), bad="zero"), batch_size=2, epochs=1
 ) as loader:
     (batch,) = loader
-    print([int(image.max()) for image in batch["jpg"]], loader.stats()["bad"], "bad")
+    print([int(image.max()) for image in batch["jpg"]], int(loader.stats()["bad"]), "bad")
 assert batch["jpg"][0].any()
 assert not batch["jpg"][1].any()
 
@@ -385,13 +390,6 @@ print(f"32 images: jit {in_step:.2f} ms, {pixels.nbytes:,} bytes to the devices"
 # The texts are docstrings of Python's library, in JSON Lines. The tokenizer is trained on them.
 
 # %%
-import ast  # noqa: E402
-
-from tokenizers import Tokenizer  # noqa: E402
-from tokenizers.models import BPE  # noqa: E402
-from tokenizers.pre_tokenizers import ByteLevel  # noqa: E402
-from tokenizers.trainers import BpeTrainer  # noqa: E402
-
 paths = sorted(Path(ast.__file__).parent.glob("*.py"))[:80]
 modules = [ast.parse(path.read_text(errors="replace")) for path in paths]
 nodes = [node for module in modules for node in ast.walk(module)]
@@ -402,9 +400,8 @@ Path(f"{folder.name}/docs.jsonl").write_text(lines)
 
 tokenizer = Tokenizer(BPE())
 tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
-trainer = BpeTrainer(
-    vocab_size=1000, initial_alphabet=ByteLevel.alphabet(), show_progress=False
-)  # fmt: skip
+letters = ByteLevel.alphabet()
+trainer = BpeTrainer(vocab_size=1000, initial_alphabet=letters, show_progress=False)
 tokenizer.train_from_iterator(texts, trainer)
 
 # %%
