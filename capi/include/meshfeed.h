@@ -817,7 +817,7 @@ typedef struct mf_stats {
 } mf_stats;
 
 #define MF_STATS_INIT                                                                                        \
-  {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(mf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 mf_status mf_loader_stats(mf_loader loader, mf_stats* stats, mf_error* error);
 
