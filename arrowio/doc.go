@@ -82,5 +82,6 @@
 //
 // # How to add a kind of storage
 //
-// Write an opener (the comment of package blob says how), and pass it as Options.Opener.
+// Write an opener (the comment of package blob says how). Pass it as Options.Opener, or call Register with the
+// scheme of its names.
 package arrowio

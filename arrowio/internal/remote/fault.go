@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/status"
