@@ -161,7 +161,8 @@ class Cursor:
             message = "a signal handler has called this inside of another call of the same loader"
             hint = "set a flag in the handler, and make the call after the other one has returned"
             raise InvalidStateError(message, op="mf.Loader", hint=hint)
-        maps.refuse_loading()
+        if maps.serving.function is not None:
+            raise maps.no_loading()
         return self.lock
 
     # ---- taking a batch ----

@@ -132,21 +132,20 @@ class _Serving(threading.local):
     function: Function | None = None
 
 
-_serving = _Serving()
+serving = _Serving()
 
 
 def refuse_reading(functions: Sequence[Any]) -> None:
     """Refuses a read of a dataset by a function that the read would call, and wait for."""
-    if _serving.function is not None and _serving.function in functions:
+    if serving.function is not None and serving.function in functions:
         message = "the function of a map reads the rows that it computes itself"
         raise errors.InvalidStateError(message, hint="read the dataset below the map")
 
 
-def refuse_loading() -> None:
-    """Refuses to take batches in a function of a map, because the loader may wait for it."""
-    if _serving.function is not None:
-        message = "the function of a map takes batches of a loader, which may wait for the function"
-        raise errors.InvalidStateError(message, hint="read rows of a dataset: ds[i]")
+def no_loading() -> errors.Error:
+    """Makes the error for taking batches in a function of a map: the loader may wait for it."""
+    message = "the function of a map takes batches of a loader, which may wait for the function"
+    return errors.InvalidStateError(message, hint="read rows of a dataset: ds[i]")
 
 
 def _serve(queue: int, known: weakref.ref[Function]) -> None:
@@ -171,7 +170,7 @@ def _computed(known: weakref.ref[Function], address: int, meter: Meter) -> tuple
     """Runs a call. Returns the code, the message and the hint of its error."""
     began = monotonic_ns()
     try:
-        _serving.function = function = _known(known)
+        serving.function = function = _known(known)
         call = Call(address)
         function(call)
         meter.ended(function.contention, call.taken, began)
@@ -181,7 +180,7 @@ def _computed(known: weakref.ref[Function], address: int, meter: Meter) -> tuple
         raised.keep(e, message)
         return int(_code(e)), message, hint
     finally:
-        _serving.function = None
+        serving.function = None
     return 0, "", ""
 
 
