@@ -98,7 +98,7 @@ def test_png(mode: str, convert: Callable[[Image.Image], Image.Image]) -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"progressive": True}, {"subsampling": 0}, {"quality": 60}]
 )
-@pytest.mark.parametrize(("size", "most"), [(224, 0.5), (100, 1), (32, 2)])
+@pytest.mark.parametrize(("size", "most"), [(224, 1), (100, 1), (32, 2)])
 def test_photographs(path: Path, options: dict[str, Any], size: int, most: float) -> None:
     """Photographs are near to the means of areas of what Pillow decodes.
 
