@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from meshfeed import errors
 from meshfeed._jobs import wording
 from meshfeed._jobs.keys import Generation
+from meshfeed._native.lock import Lock
 
 FIRST, ALWAYS_FIRST = 8, 2  # the first batch with a barrier
 NEVER = 2**62
@@ -263,7 +264,7 @@ class Consumer:
         self._last = now
 
 
-_listing = threading.Lock()  # held while the garbage collection is off
+_listing = Lock()  # held while the garbage collection is off
 
 
 def _main_frame() -> FrameType | None:

@@ -8,8 +8,10 @@ from the library takes the lock first. If it waits long even there, others hold 
 from __future__ import annotations
 
 import os
-import threading
+import sys
 from time import monotonic_ns
+
+from meshfeed._native.lock import Lock
 
 _CALLS, _TIME = 8, 200_000_000  # the least calls and nanoseconds for a verdict
 _WAITED = 0.3  # of the time of the calls
@@ -20,7 +22,7 @@ class Contention:
     """The sums over the calls of a function, on all threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._calls = self._time = self._waited = self._entry = 0
 
     def add(self, time: int, waited: int, entry: int) -> None:
@@ -44,12 +46,13 @@ class Meter:
 
     def __init__(self) -> None:
         self._file = -1
-        if len(os.sched_getaffinity(0)) > 1:
-            try:
-                self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-            except OSError:
-                return
-            self._last = self._busy()
+        if sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2:
+            return
+        try:
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except OSError:
+            return
+        self._last = self._busy()
 
     def close(self) -> None:
         """Ends the measurement, when the thread ends."""

@@ -228,6 +228,7 @@ def test_a_killed_process_leaves_no_part(server: WebServer, tmp_path: Path) -> N
     assert not list(tmp_path.glob("*.scratch"))
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # of JAX, which other tests import
 def test_a_fork_leaves_the_parent_at_work(server: WebServer) -> None:
     """A forked child cannot use the library, and the requests of its parent go on."""
     ds = mf.open(server.url + "/a-00.parquet", cache="memory")
