@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import re
 
 import pytest
 
+from meshfeed._jobs.wording import named
 from tests.distributed.ahead_player import SCENES, STEPS
 from tests.distributed.job import Job
 
@@ -51,6 +54,15 @@ def test_alike(got: Got, name: str) -> None:
 def test_ahead(got: Got, name: str, message: str) -> None:
     """All processes raise the same error: within three steps with "always", else usually in 200."""
     scene = SCENES[name]
-    assert [each[name][1] for each in got] == [f"mf.Loader: {message}{WHY}"] * 4
+    accepted = {message}
+    if scene.queue:  # the text leaves out a process behind if it was judged too early, by time
+        whose, _, behind = message.partition(" ahead of processes ")
+        numbers = [int(n) for n in re.findall("[0-9]", behind)]
+        for n in (1, 2):
+            some = itertools.combinations(numbers, n)
+            accepted |= {f"{whose} ahead of {named(processes)}" for processes in some}
+    found = [each[name][1].removesuffix(WHY).removeprefix("mf.Loader: ") for each in got]
+    assert found[0] in accepted
+    assert found == found[:1] * 4
     steps = [each[name][0] - scene.before for each in got]
     assert max(steps) <= (3 if scene.verify == "always" else 200)
