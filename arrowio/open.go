@@ -93,9 +93,13 @@ type Options struct {
 // zeros instead of raising a signal, and the gather fails.
 type FaultHandler = resident.FaultHandler
 
-// Open opens files of Arrow IPC, Parquet, JSON Lines, TFRecord, NumPy (.npy) or WebDataset (.tar) as one dataset: paths, globs and
-// directories, or addresses of web servers such as https://host/train-{000..127}.parquet. The error is NotFound if no file exists, DataLoss for damage,
-// Unsupported for other formats, and Incompatible if schemas disagree.
+// Open opens files of Arrow IPC, Parquet, JSON Lines, TFRecord, NumPy (.npy) or WebDataset (.tar) as
+// one dataset: paths, globs and directories, or addresses of web servers:
+//
+//	arrowio.Open("https://host/train-{000..127}.parquet")
+//
+// The error is NotFound if no file exists, DataLoss for damage, Unsupported for other formats, and
+// Incompatible if schemas disagree.
 func Open(pattern string, more ...string) (*Dataset, error) {
 	return OpenFiles(context.Background(), append([]string{pattern}, more...), Options{})
 }
