@@ -87,7 +87,7 @@ func write(t *testing.T, name, text string) {
 func race() []string {
 	info, _ := debug.ReadBuildInfo()
 	if info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return []string{"-race"}
+		return []string{"-race", "-buildmode=exe"}
 	}
 	return nil
 }

@@ -133,8 +133,11 @@ func (v *mapped) compute(ctx context.Context, rows *Rows) (free func(), err erro
 // error names the record, or so that the other rows are computed.
 func (v *mapped) apply(ctx context.Context, rows *Rows) error {
 	err := v.run(ctx, rows)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil {
+		return nil
+	}
+	if end := ended(ctx); end != nil {
+		return end // the other rows are not computed any more, so the error has no record
 	}
 	records := rows.Records
 	if len(records) == 1 {
@@ -150,8 +153,8 @@ func (v *mapped) apply(ctx context.Context, rows *Rows) error {
 		one := rows.some(i, i+1)
 		alone := v.run(ctx, one)
 		done = append(done, one)
-		if ended := ctx.Err(); ended != nil {
-			return status.Ended("view", "the call", ended)
+		if end := ended(ctx); end != nil {
+			return end
 		}
 		if alone != nil {
 			if err := v.failed(rows, i, alone); err != nil {
