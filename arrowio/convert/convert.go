@@ -89,7 +89,7 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 	return j.run(ctx, j.arguments(inputs))
 }
 
-// View converts a view of files, such as one with computed fields, in the same way. Arguments are those of
+// View converts a view of files, such as one with computed fields, in the same way. Arguments belong to
 // the command that continues the conversion, without the folder and the part. Options.Files is not used.
 // Fields that the view passes on keep their Arrow types.
 func View(ctx context.Context, files *arrowio.Dataset, v source.Source, arguments []string, dir string, o Options) (Report, error) {
@@ -160,7 +160,7 @@ type job struct {
 func (j *job) run(ctx context.Context, arguments []string) (report Report, err error) {
 	var bytes int64
 	for _, f := range j.ds.Files() {
-		if in, _ := (local.Opener{}).Split(f.Path); j.options.Files.Opener == nil && local.Inside(in, j.folder.Dir) {
+		if in, _ := (local.Opener{}).Split(f.Path); j.options.Files.Opener == nil && files.Scheme(f.Path) == "" && local.Inside(in, j.folder.Dir) {
 			return report, status.Errorf(status.InvalidArgument, "convert", "%s: the input %s lies in the output folder", j.folder.Dir, f.Path).
 				WithHint("name a folder of its own for the output").With("path", j.folder.Dir)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -262,5 +264,16 @@ func TestNothingIsCached(t *testing.T) {
 	convert(t, t.TempDir(), o)
 	if _, err := os.Stat(o.Files.Cache); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the conversion made the folder: %v", err)
+	}
+}
+
+// TestAddress: an address is no path, so it does not lie in the working directory.
+func TestAddress(t *testing.T) {
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(home, "../testdata/parquet"))))
+	defer server.Close()
+	t.Chdir(t.TempDir())
+	o := Options{Files: arrowio.Options{Columns: []string{"text"}, CacheHome: t.TempDir()}}
+	if report, err := Run(t.Context(), []string{server.URL + "/ragged.parquet"}, ".", o); err != nil || report.Records != 23 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
