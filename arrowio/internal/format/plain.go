@@ -35,6 +35,16 @@ func (*Plain) Dictionaries(_ context.Context, columns []int, _ []*arrowtype.Fiel
 	return make([][]*arrowtype.Dictionary, len(columns)), nil
 }
 
+// Visit implements Scan of Contents for units that are in memory.
+func Visit(first, last int, unit func(i int) Unit, visit func(i int, u Unit) error) error {
+	for i := first; i < last; i++ {
+		if err := visit(i, unit(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ReadAll reads all bytes of a file, to verify a format in which every value is valid.
 func ReadAll(ctx context.Context, content *resident.File, progress func(bytes int64)) error {
 	buffer := make([]byte, min(1<<20, content.Size()))

@@ -3,9 +3,11 @@ package format
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/buffers"
 	"github.com/meshfeed/meshfeed/arrowio/internal/resident"
+	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/internal/arrowtype"
 )
 
@@ -57,12 +59,9 @@ func (c *Runs) Before(unit int) int64 {
 
 // Scan implements Contents. It reads nothing.
 func (c *Runs) Scan(_ context.Context, first, last int, visit func(i int, u Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, Encoded{Records: c.List[i].Records, Elements: c.Facts.Units[i].Length, As: c.As, NullsOf: c.NullsOf}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Visit(first, last, func(i int) Unit {
+		return Encoded{Records: c.List[i].Records, Elements: c.Facts.Units[i].Length, As: c.As, NullsOf: c.NullsOf}
+	}, visit)
 }
 
 // Decoding implements Contents.
@@ -82,6 +81,22 @@ func (c *Runs) Verify(ctx context.Context, _ []int, progress func(bytes int64)) 
 		progress(c.Facts.Units[unit].Length)
 	}
 	return nil
+}
+
+// InEntry adds the number of an entry, such as a line, to an error.
+func InEntry(kind string, number int64, err error) error {
+	e, ok := err.(*status.Error)
+	if !ok {
+		return fmt.Errorf("%s %d: %w", kind, number, err)
+	}
+	e.Msg = fmt.Sprintf("%s %d: %s", kind, number, e.Msg)
+	return e.With(kind, number)
+}
+
+// Recounted returns the error for entries that are not the entries of the index.
+func Recounted(format string, args ...any) error {
+	return status.Errorf(status.DataLoss, "arrowio", format, args...).
+		WithHint("do not write to files that are open; if nothing writes to the file, clear the cache: meshfeed cache clear")
 }
 
 // AppendRuns appends runs to b, to keep them.

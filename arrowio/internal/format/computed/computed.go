@@ -119,12 +119,7 @@ func (c *Contents) Metadata() *format.Metadata { return &c.metadata }
 
 // Scan implements format.Contents.
 func (c *Contents) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, format.Encoded{Records: c.rows[i], As: "computed", NullsOf: c.nulls}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return format.Encoded{Records: c.rows[i], As: "computed", NullsOf: c.nulls} }, visit)
 }
 
 func (c *Contents) nulls(column int) buffers.Nulls {

@@ -85,12 +85,7 @@ type file struct {
 
 // Scan implements format.Contents. It reads nothing.
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, unit{c.Facts.Units[i], c.width}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return unit{c.Facts.Units[i], c.width} }, visit)
 }
 
 // Verify implements format.Contents. Every bit pattern is a valid element, and the caller gathers

@@ -236,12 +236,7 @@ type documentFile struct {
 
 // Scan implements format.Contents. It reads nothing.
 func (c *documentFile) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, documentUnit{of: c.of, first: c.firsts[i], last: c.firsts[i+1]}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return documentUnit{of: c.of, first: c.firsts[i], last: c.firsts[i+1]} }, visit)
 }
 
 // Verify implements format.Contents. The index was checked when it was opened, and every bit pattern is

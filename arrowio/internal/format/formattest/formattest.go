@@ -69,12 +69,7 @@ type file struct {
 func (c *file) Metadata() *format.Metadata { return &c.facts }
 
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, unit(c.facts.Units[i].Length)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return unit(c.facts.Units[i].Length) }, visit)
 }
 
 func (c *file) Decoding(_ context.Context, i, column int, _ *arrowtype.Field) (format.Decoding, error) {

@@ -186,12 +186,7 @@ type file struct {
 
 // Scan implements format.Contents. It reads nothing.
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, &c.units[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return &c.units[i] }, visit)
 }
 
 // Verify implements format.Contents. It reads all images, which may have any bytes.

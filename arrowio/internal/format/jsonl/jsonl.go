@@ -139,13 +139,12 @@ func (c *file) read(ctx context.Context, unit int, ready func(), visit func(reco
 				WithHint("write one object per line").With("line", number)
 		}
 		if err := visit(record, object); err != nil {
-			return atLine(number, err)
+			return format.InEntry("line", number, err)
 		}
 		record++
 	}
 	if record != c.List[unit].Records {
-		return status.Errorf(status.DataLoss, "arrowio", "the lines up to %d have %d records, but had %d when they were counted", number, record, c.List[unit].Records).
-			WithHint("do not write to files that are open; if nothing writes to the file, clear the cache: meshfeed cache clear")
+		return format.Recounted("the lines up to %d have %d records, but had %d when they were counted", number, record, c.List[unit].Records)
 	}
 	return nil
 }

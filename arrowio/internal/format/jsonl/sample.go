@@ -3,7 +3,6 @@ package jsonl
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
@@ -176,16 +175,6 @@ func unknown(name string) error {
 
 func twice(name string) error {
 	return status.Errorf(status.DataLoss, "arrowio", "the key %q occurs twice", name).WithHint("write each key once").With("field", name)
-}
-
-// atLine adds the number of the line to an error.
-func atLine(number int64, err error) error {
-	e, ok := err.(*status.Error)
-	if !ok {
-		return fmt.Errorf("line %d: %w", number, err)
-	}
-	e.Msg = fmt.Sprintf("line %d: %s", number, e.Msg)
-	return e.With("line", number)
 }
 
 // IsObject reports whether a line is an object with a key.

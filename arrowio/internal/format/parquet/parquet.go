@@ -80,12 +80,7 @@ func (c *file) Metadata() *format.Metadata { return &c.facts }
 
 // Scan implements format.Contents.
 func (c *file) Scan(_ context.Context, first, last int, visit func(i int, u format.Unit) error) error {
-	for i := first; i < last; i++ {
-		if err := visit(i, header{c, &c.units[i]}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return format.Visit(first, last, func(i int) format.Unit { return header{c, &c.units[i]} }, visit)
 }
 
 // Dictionaries implements format.Contents.

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 
+	"github.com/meshfeed/meshfeed/arrowio/internal/format"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
@@ -54,7 +55,7 @@ func records(text []byte, first, at int64, visit func(number int64, record []byt
 			return 0, 0, damaged(number, at+whole, "its bytes do not have the stored checksum")
 		}
 		if err := visit(number, record); err != nil {
-			return 0, 0, atRecord(number, err)
+			return 0, 0, format.InEntry("record", number, err)
 		}
 		whole += frameBytes + int64(length)
 	}

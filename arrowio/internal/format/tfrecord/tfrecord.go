@@ -14,7 +14,6 @@ package tfrecord
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -132,13 +131,13 @@ func (c *File) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 				return nil
 			}
 			if !known || number-first >= rows || !columns[i].add(number-first, &v) {
-				return c.changed()
+				return changed()
 			}
 			return nil
 		})
 	})
 	if err == nil && whole < e.Length {
-		err = c.changed()
+		err = changed()
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (c *File) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 			continue
 		}
 		if !column.fill(rows) {
-			return nil, c.changed()
+			return nil, changed()
 		}
 		out[i] = column.decoded()
 		out[i].Reading, out[i].Unpacking = parsing.Sub(began), time.Since(parsing)
@@ -157,18 +156,6 @@ func (c *File) decode(ctx context.Context, unit int) ([]*buffers.Decoded, error)
 	return out, nil
 }
 
-// changed returns the error for records that are not those of the index.
-func (c *File) changed() error {
-	return status.New(status.DataLoss, "arrowio", "the records are not those that the file had when they were counted").
-		WithHint("do not write to files that are open; if nothing writes to the file, clear the cache: meshfeed cache clear")
-}
-
-// atRecord adds the number of the record to an error.
-func atRecord(number int64, err error) error {
-	e, ok := err.(*status.Error)
-	if !ok {
-		return fmt.Errorf("record %d: %w", number, err)
-	}
-	e.Msg = fmt.Sprintf("record %d: %s", number, e.Msg)
-	return e.With("record", number)
+func changed() error {
+	return format.Recounted("the records are not those that the file had when they were counted")
 }
