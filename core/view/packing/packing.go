@@ -351,28 +351,12 @@ func (p *Plan) Prepare(ctx context.Context, rows []int64) error {
 		}
 	}
 	slices.Sort(missing)
-	for some := range slices.Chunk(slices.Compact(missing), min(runtime.GOMAXPROCS(0), maxTogether)) {
-		ends := make(chan error, len(some))
-		for _, i := range some {
-			guard.Go("packing", func() error {
-				_, err := p.group(ctx, i)
-				if err == nil {
-					ends <- nil
-				}
-				return err
-			}, func(err error) { ends <- err })
-		}
-		var failed error
-		for range some {
-			if err := <-ends; err != nil {
-				failed = err
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-	}
-	return nil
+	missing = slices.Compact(missing)
+	// Parallel would return when its context ends, while plans still read lengths.
+	return guard.Parallel(context.WithoutCancel(ctx), "packing", len(missing), min(runtime.GOMAXPROCS(0), maxTogether), func(i int) error {
+		_, err := p.group(ctx, missing[i])
+		return err
+	})
 }
 
 // locate returns the group in which a row begins. At is what before counts up to the row.
