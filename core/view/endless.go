@@ -147,7 +147,7 @@ func (r *endlessReader) Read(ctx context.Context, draw source.Draw, spans []sour
 		for i, record := range list {
 			some[i].Record = record
 		}
-		numbers := slices.Clone(records[from : from+len(list)])
+		numbers := records[from : from+len(list)]
 		runs = append(runs, func(use func() error) error {
 			return named(func(use func() error) error { return r.below.Read(ctx, draw, some, use) }, use, func(j int64) (int64, bool) {
 				i := slices.Index(numbers, j)

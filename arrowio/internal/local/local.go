@@ -48,13 +48,13 @@ func (Opener) Stat(_ context.Context, path string) (blob.Entry, error) {
 	if info.IsDir() {
 		return blob.Entry{Name: path, Dir: true}, nil
 	}
-	return blob.Entry{Name: path, Version: listed(info), Size: info.Size()}, nil
+	return blob.Entry{Name: path, Version: listed(info.Size(), info.ModTime().UnixNano()), Size: info.Size()}, nil
 }
 
 // listed returns the version of a file in an entry: its size and the time of its last write. It is not as
 // sharp as File.Version, because a new name or owner of a file is no change.
-func listed(info fs.FileInfo) string {
-	return strconv.FormatInt(info.Size(), 36) + ":" + strconv.FormatInt(info.ModTime().UnixNano(), 36)
+func listed(size, modified int64) string {
+	return strconv.FormatInt(size, 36) + ":" + strconv.FormatInt(modified, 36)
 }
 
 // List implements blob.Opener. It does not ask for sizes, because that is a call of the system for
@@ -109,11 +109,9 @@ func (Opener) Open(_ context.Context, e blob.Entry) (blob.Blob, error) {
 	if err != nil {
 		return nil, openError(e.Name, err)
 	}
-	if e.Version != "" {
-		if info, err := f.file.Stat(); err != nil || listed(info) != e.Version {
-			_ = f.Close()
-			return nil, f.changed("its size or its modification time is another one")
-		}
+	if now := f.identity.Load(); e.Version != "" && listed(now.size, now.modified) != e.Version {
+		_ = f.Close()
+		return nil, f.changed("its size or its modification time is another one")
 	}
 	return f, nil
 }
