@@ -49,9 +49,9 @@ func (op *Opener) Counts() Counts {
 // Admit notes the user, the password and the query of an address, which its name leaves out. The user
 // and the password serve all names of the same host.
 func (op *Opener) Admit(name, address string) error {
-	at, err := url.Parse(address)
-	if err != nil || at.Host == "" {
-		return invalid(name, "this is not a URL", "write it as in https://host/train.parquet, with %20 for a space")
+	at, err := parse(name, address)
+	if err != nil {
+		return err
 	}
 	if user := at.User; user != nil {
 		password, _ := user.Password()
@@ -81,6 +81,15 @@ func (op *Opener) secret(at *url.URL) string {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	return op.secrets[origin(at)]
+}
+
+// parse parses an address. Errors have the name, which has no secrets.
+func parse(name, address string) (*url.URL, error) {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" {
+		return nil, invalid(name, "this is not a URL", "write it as in https://host/train.parquet, with %20 for a space")
+	}
+	return at, nil
 }
 
 func origin(at *url.URL) string { return at.Scheme + "://" + at.Host }
@@ -125,9 +134,9 @@ func (op *Opener) Hints() blob.Hints { return hints }
 
 // Open implements blob.Opener.
 func (op *Opener) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
-	at, err := url.Parse(e.Name)
-	if err != nil || at.Host == "" {
-		return nil, invalid(e.Name, "this is not a URL", "write it as in https://host/train.parquet, with %20 for a space")
+	at, err := parse(e.Name, e.Name)
+	if err != nil {
+		return nil, err
 	}
 	op.mu.Lock()
 	at.RawQuery = op.queries[e.Name]
