@@ -8,12 +8,11 @@ import importlib
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import meshfeed as mf
-from meshfeed._native import calls
+from meshfeed._native import calls, interruptible
 
 _ABOUT = """Opens files as one dataset, computes fields by a Python function, as ds.map does, and
 writes them into the last argument, a folder, as Arrow IPC files without compression.
@@ -64,7 +63,7 @@ def _converted(options: argparse.Namespace) -> str:
             flags += ["--columns", options.columns]
         if options.rows_per_file:
             flags += ["--rows-per-file", str(options.rows_per_file)]
-        report = _in_background(
+        report = interruptible.call(
             lambda: calls.dataset_convert(
                 view.handle,
                 options.folder,
@@ -78,26 +77,6 @@ def _converted(options: argparse.Namespace) -> str:
     rest = f"; other parts have yet to write {missing}" if missing else "; the folder is finished"
     written = f"wrote {report['written']} files with {report['bytes']} bytes"
     return f"{report['records']} records in {report['files']} files: {written}{rest}"
-
-
-def _in_background(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs a long call of the library on a thread, so that Ctrl-C ends the wait for it."""
-    done: list[Any] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except BaseException as e:
-            done.append(e)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.1)
-    if isinstance(done[0], BaseException):
-        raise done[0]
-    found: dict[str, Any] = done[0]
-    return found
 
 
 def _function(text: str) -> Callable[..., Any]:
