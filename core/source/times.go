@@ -83,6 +83,9 @@ func (t *Times) AddBad(r BadRecord, err error) {
 
 // TakeBad returns the bad records since the last call, or nil.
 func (t *Times) TakeBad() (bad Bad) {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	bad, t.bad = t.bad, nil
