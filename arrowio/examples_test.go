@@ -135,20 +135,7 @@ func checkExamples(t *testing.T, ds *arrowio.Dataset, n int) {
 	if got := strings.Join(names, "; "); got != exampleFields || ds.Len() != int64(n) {
 		t.Fatalf("%d records, fields\n%s, not\n%s", ds.Len(), got, exampleFields)
 	}
-	var fields []int
-	var spans []source.Span
-	for f := range ds.Schema().Fields {
-		fields = append(fields, f)
-		for i := range n {
-			spans = append(spans, source.Span{Field: f, Record: int64(i)})
-		}
-	}
-	r, err := ds.Reader(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	err = r.Read(t.Context(), source.Draw{}, spans, func() error {
+	everySpan(t, ds, func(spans []source.Span) error {
 		for _, s := range spans {
 			i := int(s.Record)
 			var want []byte
@@ -186,9 +173,6 @@ func checkExamples(t *testing.T, ds *arrowio.Dataset, n int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // TestExamples reads TFRecord under all of its names, plain and compressed, in one file and in several, and
@@ -214,14 +198,7 @@ func TestExamples(t *testing.T) {
 			}
 			defer ds.Close()
 			checkExamples(t, ds, n)
-			print, err := ds.Fingerprint(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			prints = append(prints, print)
-			if _, err := ds.Verify(t.Context(), arrowio.VerifyOptions{Hash: true}); err != nil {
-				t.Error(err)
-			}
+			prints = append(prints, verified(t, ds))
 		})
 	}
 	if slices.ContainsFunc(prints, func(p source.Fingerprint) bool { return p != prints[0] }) {
@@ -365,8 +342,8 @@ func FuzzExamples(f *testing.F) {
 	})
 }
 
-// readEverything reads all rows of a dataset, and verifies it.
-func readEverything(t *testing.T, ds *arrowio.Dataset) {
+// everySpan reads all rows of all fields for a function.
+func everySpan(t *testing.T, ds *arrowio.Dataset, use func(spans []source.Span) error) {
 	t.Helper()
 	var fields []int
 	var spans []source.Span
@@ -381,9 +358,28 @@ func readEverything(t *testing.T, ds *arrowio.Dataset) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.Read(context.Background(), source.Draw{}, spans, func() error { return nil }); err != nil {
+	if err := r.Read(context.Background(), source.Draw{}, spans, func() error { return use(spans) }); err != nil {
 		t.Error(err)
 	}
+}
+
+// verified returns the fingerprint of a dataset, after its bytes were verified.
+func verified(t *testing.T, ds *arrowio.Dataset) source.Fingerprint {
+	t.Helper()
+	print, err := ds.Fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ds.Verify(t.Context(), arrowio.VerifyOptions{Hash: true}); err != nil {
+		t.Error(err)
+	}
+	return print
+}
+
+// readEverything reads all rows of a dataset, and verifies it.
+func readEverything(t *testing.T, ds *arrowio.Dataset) {
+	t.Helper()
+	everySpan(t, ds, func([]source.Span) error { return nil })
 	if _, err := ds.Verify(context.Background(), arrowio.VerifyOptions{}); err != nil {
 		t.Error(err)
 	}

@@ -3,7 +3,6 @@ package arrowio
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -64,14 +63,7 @@ func TestHubEqualsDisk(t *testing.T) {
 			_ = d.Close()
 		}
 	}
-	err = filepath.WalkDir(cache, func(path string, e fs.DirEntry, err error) error {
-		if e.IsDir() || err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		said.Write(data)
-		return err
-	})
+	err = writeAll(&said, cache)
 	if err != nil || strings.Contains(said.String(), "hf_secret") || !strings.Contains(said.String(), "no such file") {
 		t.Errorf("%v: %.2000q", err, said.String())
 	}

@@ -100,14 +100,7 @@ func TestImages(t *testing.T) {
 		}
 		ds := open(t).(*arrowio.Dataset)
 		checkImages(t, ds)
-		print, err := ds.Fingerprint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		prints = append(prints, print)
-		if _, err := ds.Verify(t.Context(), arrowio.VerifyOptions{Hash: true}); err != nil {
-			t.Error(err)
-		}
+		prints = append(prints, verified(t, ds))
 		_ = ds.Close()
 		if c.dir == "set" || c.dir == local {
 			sourcetest.Run(t, open)

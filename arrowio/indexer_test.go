@@ -71,24 +71,6 @@ func FuzzArchives(f *testing.F) {
 			return
 		}
 		defer ds.Close()
-		var fields []int
-		var spans []source.Span
-		for i := range ds.Schema().Fields {
-			fields = append(fields, i)
-			for record := range ds.Len() {
-				spans = append(spans, source.Span{Field: i, Record: record})
-			}
-		}
-		r, err := ds.Reader(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if err := r.Read(t.Context(), source.Draw{}, spans, func() error { return nil }); err != nil {
-			t.Error(err)
-		}
-		if _, err := ds.Verify(t.Context(), arrowio.VerifyOptions{}); err != nil {
-			t.Error(err)
-		}
+		readEverything(t, ds)
 	})
 }

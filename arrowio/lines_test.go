@@ -115,14 +115,7 @@ func TestLines(t *testing.T) {
 					t.Fatal(err)
 				}
 				compareRows(t, ds, rows)
-				print, err := ds.Fingerprint(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				prints = append(prints, print)
-				if _, err := ds.Verify(t.Context(), arrowio.VerifyOptions{Hash: true}); err != nil {
-					t.Error(err)
-				}
+				prints = append(prints, verified(t, ds))
 				if skipped := ds.Schema().Skipped; len(skipped) != 1 || skipped[0].Name != "chat" {
 					t.Errorf("skipped: %v", skipped)
 				}
@@ -150,20 +143,7 @@ func compareRows(t *testing.T, ds *arrowio.Dataset, rows []row) {
 		t.Fatalf("%d records, not %d", ds.Len(), len(rows))
 	}
 	fields := ds.Schema().Fields
-	var all []int
-	var spans []source.Span
-	for i := range fields {
-		all = append(all, i)
-		for k := range rows {
-			spans = append(spans, source.Span{Field: i, Record: int64(k)})
-		}
-	}
-	r, err := ds.Reader(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	err = r.Read(t.Context(), source.Draw{}, spans, func() error {
+	everySpan(t, ds, func(spans []source.Span) error {
 		for i := range spans {
 			got := spans[i]
 			got.Field, got.Record = 0, 0
@@ -173,9 +153,6 @@ func compareRows(t *testing.T, ds *arrowio.Dataset, rows []row) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 // lineSpan returns a field of a row as a reader returns it.

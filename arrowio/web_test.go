@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -235,6 +236,18 @@ func TestEpochsUnderFaults(t *testing.T) {
 	}
 }
 
+// writeAll writes the bytes of all files of a folder.
+func writeAll(to io.Writer, folder string) error {
+	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if e.IsDir() || err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		_, _ = to.Write(data)
+		return err
+	})
+}
+
 // TestSecretsStay: the user, the password and the query of an address are in requests, and nowhere else.
 func TestSecretsStay(t *testing.T) {
 	s := &far.Server{Files: webFiles(t), User: "me:hunter2"}
@@ -262,14 +275,7 @@ func TestSecretsStay(t *testing.T) {
 		}
 		_ = d.Close()
 	}
-	err = filepath.WalkDir(cache, func(path string, e fs.DirEntry, err error) error {
-		if e.IsDir() || err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		said.Write(data)
-		return err
-	})
+	err = writeAll(&said, cache)
 	if err != nil || strings.Contains(said.String(), "hunter2") || strings.Contains(said.String(), "signature") {
 		t.Errorf("%v: %.3000q", err, said.String())
 	}

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import meshfeed as mf
-from tests.python import ROOT
+from tests.python import ROOT, loaders
 from tests.python.data import tensorflow_records as written
 
 GOLDEN = ROOT / "arrowio/testdata/tfrecord"
-LOADERS = ROOT / ".build/loaders"
 HANG = 600  # seconds: 10 times what the programs take on a busy machine
 
 
@@ -61,16 +60,5 @@ def test_columns(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_the_values_of_tf_data(tmp_path: Path) -> None:
-    if not (LOADERS / ".ready").exists():
-        pytest.skip("make loaders installs TensorFlow and Datarax")
-    done = subprocess.run(
-        [sys.executable, "-m", written.__name__, "compare", tmp_path, "3000"],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": f"{LOADERS}{os.pathsep}{ROOT / 'python'}"},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "3000 records are equal" in done.stdout
+    compare = ("-m", written.__name__, "compare", tmp_path, "3000")
+    assert "3000 records are equal" in loaders.run(*compare, cwd=ROOT, timeout=HANG)

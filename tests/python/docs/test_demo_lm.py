@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.python import ROOT
-
-DEMO = ROOT / "docs" / "demo-lm" / "lm.py"
-HANG = 1500  # seconds; on two cores it takes about 90
+from tests.python.docs import whole_demo
 
 
 @pytest.mark.deep
 def test_the_whole_demo(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    command = [sys.executable, str(DEMO), "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=HANG, check=False
+    page = whole_demo.run(
+        "demo-lm/lm.py",
+        tmp_path / "out",
+        (
+            r"process 1 is killed by SIGKILL after step 11\d",
+            r"steps 1 to 160: [\d,]+ blocks on devices have the bytes of an undisturbed run",
+            r"steps 101 to 11\d came twice, with the same bytes",
+            r"Loss of prose +\d\.\d\d → \d\.\d\d\n",
+            r"Mixture +at most [01]\.\d\d rows off its shares",
+        ),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    for text in (
-        r"process 1 is killed by SIGKILL after step 11\d",
-        r"steps 1 to 160: [\d,]+ blocks on devices have the bytes of an undisturbed run",
-        r"steps 101 to 11\d came twice, with the same bytes",
-        r"Loss of prose +\d\.\d\d → \d\.\d\d\n",
-        r"Mixture +at most [01]\.\d\d rows off its shares",
-    ):
-        assert re.search(text, done.stdout), done.stdout
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:src|href)="(?!#)', page) == []  # it needs no network
     assert page.count("<svg") == 5
 
