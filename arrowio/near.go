@@ -29,7 +29,7 @@ const (
 var turns = semaphore.NewWeighted(atOnce)
 
 // near returns a file that is read here. If it is far away, it is fetched whole, once for all processes of the
-// host, and its bytes are kept as those of decompressed files are.
+// host, and its bytes are kept like the text of decompressed files.
 func (x indexer) near(ctx context.Context, b blob.Blob) (blob.Blob, error) {
 	if _, copied := b.(copied); copied || !x.far {
 		return b, nil

@@ -556,7 +556,7 @@ mf_status mf_dataset_view(const char* kind, const char* json, size_t size, const
 /* Converts a view of files, such as a map, to a folder of Arrow IPC files, as the command
    `meshfeed convert` does. A file appears when it is whole, and a later call with the same arguments
    writes the files that are missing. json is {"part": 1, "parts": 1, "rows_per_file": 0, "arguments":
-   [text]}, where all members may be left out. The arguments are those of a command that continues the
+   [text]}, where all members may be left out. The arguments belong to a command that continues the
    conversion, for errors. report gets {"records", "files", "written", "present", "bytes", "missing": [name]}.
    It returns when the files of the part are there; mf_cancel ends it. MF_UNSUPPORTED if the view has
    no files below it, or if their types have no form in Arrow. */
@@ -811,7 +811,7 @@ typedef struct mf_stats {
   int64_t map_ns;                /* the part of gather_ns in which it waited for functions of maps */
   int64_t bad;                   /* records of the delivered batches with rows of zeros, as in mf_batch */
   int64_t requests;              /* to servers, for the dataset, also ahead, and for its other loaders */
-  int64_t retries;               /* those of them that repeat or continue another */
+  int64_t retries;               /* requests that repeat or continue another */
   int64_t planned_bytes;         /* that were asked for in requests */
   int64_t fetched_bytes;         /* that servers sent */
 } mf_stats;

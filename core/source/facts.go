@@ -91,7 +91,7 @@ type Notes interface {
 
 // Fetched counts what was read from other machines, by requests over a network.
 type Fetched struct {
-	Requests, Retries int64 // requests, and those of them that repeat or continue another
+	Requests, Retries int64 // all requests, and the requests that repeat or continue another
 	Planned, Bytes    int64 // bytes that were asked for, and that came
 }
 

@@ -65,9 +65,9 @@ func (f finder) directory(dir string) ([]File, error) {
 }
 
 // data returns the names of the data files in a directory: of Arrow files, by their suffixes. Without
-// such files it returns the .npy files, the indexes of Megatron, the archives, the files of TFRecord or
-// those of JSON Lines: the first of these that there are. Without all of them it returns the files without any suffix, if one has Arrow
-// data.
+// such files it returns the .npy files, the indexes of Megatron, the archives, the files of TFRecord or the
+// files of JSON Lines, whichever it finds first. Without all of these it returns the files without any suffix,
+// if one has Arrow data.
 func (f finder) data(dir string, entries []blob.Entry) []string {
 	if names := arrowFiles(entries); len(names) > 0 {
 		return names

@@ -29,8 +29,8 @@ type attempts struct {
 // progress forgets failures, because bytes came.
 func (a *attempts) progress() { *a = attempts{} }
 
-// again waits before the next attempt. It returns an error if there is none: because it would fail in the
-// same way, because patience has ended, or because ctx has.
+// again waits before the next attempt. It returns an error instead if that attempt would fail in
+// the same way, if patience has ended, or if ctx has.
 func (a *attempts) again(ctx context.Context, err error) error {
 	f, ok := errors.AsType[*fault](err)
 	switch {

@@ -39,8 +39,8 @@ type Engine struct {
 // Dial opens connections, like the method DialContext of a net.Dialer.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// New returns an engine. Nil stands for connections over TCP. Proxies and authorities of certificates are
-// those of the environment: see http.ProxyFromEnvironment and crypto/x509.
+// New returns an engine. Nil stands for connections over TCP. Proxies and authorities of certificates
+// come from the environment: see http.ProxyFromEnvironment and crypto/x509.
 func New(dial Dial) *Engine {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: stall}).DialContext

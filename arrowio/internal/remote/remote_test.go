@@ -107,7 +107,7 @@ func TestLongReadsRunSideBySide(t *testing.T) {
 	})
 }
 
-// TestFaultsPass reads a file from a server with every fault. The bytes are those of the file, and a read goes on
+// TestFaultsPass reads a file from a server with every fault. The bytes are the bytes of the file, and a read goes on
 // at the byte that the last attempt reached.
 func TestFaultsPass(t *testing.T) {
 	data := content(1 << 20)

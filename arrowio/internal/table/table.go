@@ -205,7 +205,7 @@ func (t *Table) inFile(err error) error {
 	there := *e
 	for _, a := range e.Attrs {
 		if a.Key == "record" {
-			record, _ = a.Value.(int64) // the number in the message is that of the view on top
+			record, _ = a.Value.(int64) // the message has the number in the view on top
 		}
 	}
 	if row != record {

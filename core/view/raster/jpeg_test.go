@@ -36,7 +36,7 @@ func (b *blocks) Close() error {
 	return nil
 }
 
-// TestUseJPEG: rasters from a fraction of the size are those of an image with larger pixels. The fraction is
+// TestUseJPEG: rasters from a fraction of the size are rasters of an image with larger pixels. The fraction is
 // the smallest with twice the pixels of the raster.
 func TestUseJPEG(t *testing.T) {
 	defer UseJPEG(decoderOfJPEG)

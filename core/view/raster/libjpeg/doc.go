@@ -3,7 +3,7 @@
 //
 //	import _ "github.com/meshfeed/meshfeed/core/view/raster/libjpeg"
 //
-// The script capi/libjpeg.sh builds libjpeg-turbo from a pinned source. With the build tag libjpeg, package
+// The program tools/libjpeg.py builds libjpeg-turbo from a pinned source. With the build tag libjpeg, package
 // raster then decodes with it. Without the tag, or without cgo, this package changes nothing.
 //
 // [Name] stands for the bytes of all images, so it is in fingerprints:
