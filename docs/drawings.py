@@ -178,18 +178,25 @@ TOP = {"capi", "cmd/meshfeed", "wasm/page", "wasm/host"}  # these use most of th
 ROW, GAP = 64, 8  # pixels
 LETTER = 6.9
 
-# The folder of each wing, its name, and its width.
+# The folder of each wing, and its name.
 WINGS = [
-    ("core/plan", "core/plan: the planner", 260),
-    ("core", "core: the loader", 380),
-    ("arrowio", "arrowio: files and tables", 224),
+    ("core/plan", "core/plan: the planner"),
+    ("core", "core: the loader"),
+    ("arrowio", "arrowio: files and tables"),
 ]
 FACES = {"core/loader", "core/gomlxfeed", "core/plan/strategy", "arrowio"}
 
 
 def imported() -> dict[str, frozenset[str]]:
     """Returns what each package of this module uses, also through others."""
-    command = ["go", "list", "-deps", "-f", '{{.ImportPath}} {{join .Imports " "}}']
+    command = [
+        "go",
+        "list",
+        "-deps",
+        "-tags=libjpeg",
+        "-f",
+        '{{.ImportPath}} {{join .Imports " "}}',
+    ]
     folders = ["./core/...", "./arrowio/...", "./capi/...", "./cmd/...", "./wasm/..."]
     done = subprocess.run(
         [*command, *folders], cwd=ROOT, capture_output=True, text=True, check=True
@@ -244,7 +251,7 @@ def ranks(used: Mapping[str, list[str]]) -> list[list[str]]:
 
 def shown(package: str) -> str:
     """Returns the name of a package in the picture."""
-    for folder, _, _ in WINGS:
+    for folder, _ in WINGS:
         package = package.removeprefix(folder + "/")
     return package
 
@@ -256,22 +263,23 @@ def wide(package: str) -> float:
 
 def wing(package: str) -> int:
     """Returns the wing of a package: the first one that has its folder."""
-    return next(i for i, (folder, _, _) in enumerate(WINGS) if package.startswith(folder))
+    return next(i for i, (folder, _) in enumerate(WINGS) if package.startswith(folder))
 
 
 def packages() -> str:
     """Draws the wings side by side, and which public package uses which."""
     used = edges()
     rows = ranks(used)
-    width = sum(w for _, _, w in WINGS) + GAP * (len(WINGS) + 1)
+    wings = [[[p for p in line if wing(p) == n] for line in rows] for n in range(len(WINGS))]
+    sizes = [max(sum(map(wide, line)) + GAP * (len(line) + 1) for line in lines) for lines in wings]
+    width = sum(sizes) + GAP * (len(WINGS) + 1)
     title = "The packages of the module; a line leads down to a package that is used"
     picture = Picture(width, title)
     places: dict[str, tuple[float, float, float]] = {}
     left = float(GAP)
-    for number, (_, name, size) in enumerate(WINGS):
+    for (_, name), size, lines in zip(WINGS, sizes, wings, strict=True):
         picture.frame(left, 4, size, ROW * len(rows) + 30, name)
-        for row, line in enumerate(rows):
-            mine = [p for p in line if wing(p) == number]
+        for row, mine in enumerate(lines):
             space = (size - sum(map(wide, mine))) / (len(mine) + 1)
             x, top = left + space, 44 + ROW * row
             for package in mine:

@@ -12,9 +12,9 @@
 # All of it is one program, `python docs/guides/transforms.py`, which needs no network. This is where work can be done:
 #
 # ```text
-# once, before           in the loader, ahead of the step              in the step, on the devices
-# meshfeed convert  ───> ds.decode_image, ds.map  ───> ds.cache  ───>  cast, normalize, flip, crop, mix
-# files                  rows of this process, in threads              the global batch, under jax.jit
+# once, before         in the loader, ahead     in the step
+# meshfeed convert ──> ds.decode_image, ds.map  ──> cast, normalize, flip, mix
+# files                rows of this process         the global batch, in jax.jit
 # ```
 #
 # The rows that a process needs, and only those, go through your functions. A row depends on its record and its key. So every row is
