@@ -13,6 +13,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -48,11 +49,25 @@ func New(web *remote.Opener, getenv func(string) string) (*Opener, error) {
 		return nil, status.New(status.InvalidArgument, "arrowio", "HF_ENDPOINT is not the address of a hub").WithHint("set it to https://huggingface.co, or remove it")
 	}
 	endpoint.User, endpoint.RawQuery = nil, ""
-	web.Denied = "check the name; for a private or gated dataset, accept its conditions on its page, and set HF_TOKEN or run: hf auth login"
+	web.Explain = denied
 	if token := tokenOf(getenv); token != "" {
-		web.Authorize(endpoint, "Bearer "+token)
+		web.Authorize = func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		}
 	}
 	return &Opener{web: web, endpoint: endpoint, commits: map[string]string{}, lists: map[string]blob.Catalog{}}, nil
+}
+
+// denied explains that the hub denies access.
+func denied(r *http.Response, _ []byte) *remote.Refusal {
+	if r.StatusCode != http.StatusUnauthorized && r.StatusCode != http.StatusForbidden {
+		return nil
+	}
+	return &remote.Refusal{
+		Code: status.IO, What: fmt.Sprintf("the server denies access (%s)", r.Status),
+		Hint: "check the name; for a private or gated dataset, accept its conditions on its page, and set HF_TOKEN or run: hf auth login",
+	}
 }
 
 // tokenOf returns the token of the environment, or "".

@@ -24,6 +24,8 @@ const (
 type attempts struct {
 	failed int
 	since  time.Time // of the first failure after the last byte
+
+	renewed bool // credentials were renewed
 }
 
 // progress forgets failures, because bytes came.
@@ -36,6 +38,9 @@ func (a *attempts) again(ctx context.Context, err error) error {
 	switch {
 	case !ok:
 		return err
+	case f.renewed && !a.renewed:
+		a.renewed = true
+		return ctx.Err()
 	case !f.passes:
 		return f.Unwrap()
 	}

@@ -102,7 +102,7 @@ func (o *Object) follow(ctx context.Context, to *url.URL, header http.Header) (*
 	for hops := 0; ; hops++ {
 		r, err := o.request(ctx, to, header)
 		if err != nil {
-			return nil, o.unreachable(err, to)
+			return nil, err
 		}
 		switch r.StatusCode {
 		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -112,7 +112,11 @@ func (o *Object) follow(ctx context.Context, to *url.URL, header http.Header) (*
 			}
 			return r, nil
 		}
+		refusal := o.explained(r)
 		r.Body.Close()
+		if refusal != nil {
+			return nil, refusal
+		}
 		next, err := to.Parse(r.Header.Get("Location"))
 		switch {
 		case err != nil || next.Host == "" || next.Scheme != "https" && next.Scheme != "http":
@@ -134,8 +138,14 @@ func (o *Object) request(ctx context.Context, to *url.URL, header http.Header) (
 	r := &http.Request{Method: http.MethodGet, URL: &plain, Host: plain.Host, Header: header.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("User-Agent", "meshfeed")
-	if secret := o.opener.secret(to); secret != "" && to.Host == o.at.Host && to.Scheme == o.at.Scheme {
-		r.Header.Set("Authorization", secret)
+	if to.Host == o.at.Host && to.Scheme == o.at.Scheme {
+		if err := o.opener.Authorize(ctx, r); err != nil {
+			return nil, o.unauthorized(ctx, err)
+		}
 	}
-	return o.opener.engine.transport.RoundTrip(r.WithContext(ctx))
+	answer, err := o.opener.engine.transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, o.unreachable(err, to)
+	}
+	return answer, nil
 }

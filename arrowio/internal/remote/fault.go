@@ -1,8 +1,11 @@
 package remote
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,10 +16,11 @@ import (
 
 // fault is why an attempt failed.
 type fault struct {
-	error  *status.Error
-	passes bool          // another attempt may succeed
-	busy   bool          // the host wants fewer requests
-	after  time.Duration // and none before this pause has ended
+	error   *status.Error
+	passes  bool          // another attempt may succeed
+	renewed bool          // it has other credentials, which count as progress once
+	busy    bool          // the host wants fewer requests
+	after   time.Duration // and none before this pause has ended
 }
 
 // Error implements error.
@@ -42,24 +46,63 @@ func (o *Object) errorf(code status.Code, format string, args ...any) *status.Er
 	return e.With("path", o.name)
 }
 
+// maxExplained bounds the text with which a server explains that it refuses a request.
+const maxExplained = 64 << 10
+
+// explained returns what the opener says about an answer that refuses a request, or nil.
+func (o *Object) explained(r *http.Response) error {
+	if o.opener.Explain == nil {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(r.Body, maxExplained))
+	refusal := o.opener.Explain(r, body)
+	if refusal == nil {
+		return nil
+	}
+	f := o.final(refusal.Code, refusal.Hint, "%s", refusal.What)
+	f.renewed = refusal.Again
+	return f
+}
+
+// unauthorized returns the fault of a request for which there is no token or signature. If the attempt
+// has ended, another one may succeed.
+func (o *Object) unauthorized(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return o.passing("getting credentials failed: %w", err)
+	}
+	what, hint := err.Error(), "look at the credentials in the environment, or renew them"
+	if e, ok := errors.AsType[*status.Error](err); ok {
+		what, hint = e.Msg, cmp.Or(e.Hint, hint)
+	}
+	return o.final(status.IO, hint, "getting credentials failed: %s", what)
+}
+
 // refused returns why a server refuses a request, or nil.
 func (o *Object) refused(r *http.Response) error {
-	switch code := r.StatusCode; code {
+	switch r.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
 		if how := r.Header.Get("Content-Encoding"); how != "" && how != "identity" {
 			return o.final(status.Unsupported, "turn compression off for such files on the server, or download the file",
 				"the server compresses the bytes (Content-Encoding: %s), although the request forbids it", how)
 		}
 		return nil
+	default:
+		if refusal := o.explained(r); refusal != nil {
+			return refusal
+		}
+		return o.failed(r)
+	}
+}
+
+// failed returns why a server refuses a request, by the code of its answer.
+func (o *Object) failed(r *http.Response) error {
+	switch r.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
 		return o.final(status.NotFound, "check the address, also for capital letters", "there is no such file (%s)", r.Status)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint := "give the address with a user and a password (https://user:password@host/), or sign it again if its signature has expired"
 		if o.opener.secret(&o.at) != "" || o.at.RawQuery != "" {
 			hint = "check the user and the password in the address, or sign it again if its signature has expired"
-		}
-		if o.opener.Denied != "" {
-			hint = o.opener.Denied
 		}
 		return o.final(status.IO, hint, "the server denies access (%s)", r.Status)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

@@ -19,8 +19,15 @@ type Opener struct {
 	blob.Slashes
 	engine *Engine
 
-	// Denied is what to do if a server denies access; "" for what helps with passwords and signatures.
-	Denied string
+	// Authorize completes each attempt, such as by a token or a signature. The request has all its other
+	// headers, and goes to the scheme and the host of the object: a redirect to another host gets nothing. An
+	// error ends the read. At first, it adds the users and the passwords of Admit.
+	Authorize func(ctx context.Context, r *http.Request) error
+
+	// Explain says why a server refuses a request, from the answer and the first 64 KiB of its body. The
+	// result nil leaves that to the engine, and so does no function. It may get a redirect, and runs
+	// in several goroutines.
+	Explain func(r *http.Response, body []byte) *Refusal
 
 	mu      sync.Mutex
 	secrets map[string]string // by scheme and host: the Authorization of requests
@@ -35,9 +42,20 @@ type counts struct{ requests, retries, planned, bytes atomic.Int64 }
 // came.
 type Counts struct{ Requests, Retries, Planned, Bytes int64 }
 
+// Refusal is why a server refuses a request. What and Hint have no secrets.
+type Refusal struct {
+	Code       status.Code
+	What, Hint string
+
+	// Again says that Explain has renewed what Authorize uses. The request is sent once more.
+	Again bool
+}
+
 // NewOpener returns an opener whose requests an engine sends.
 func NewOpener(e *Engine) *Opener {
-	return &Opener{engine: e, secrets: map[string]string{}, queries: map[string]string{}}
+	op := &Opener{engine: e, secrets: map[string]string{}, queries: map[string]string{}}
+	op.Authorize = op.login
+	return op
 }
 
 // Counts returns what was read through the opener so far.
@@ -59,7 +77,9 @@ func (op *Opener) Admit(name, address string) error {
 		if known := op.secret(at); known != "" && known != secret {
 			return invalid(name, "two addresses of this host have different users or passwords", "open them apart, and join the datasets")
 		}
-		op.Authorize(at, secret)
+		op.mu.Lock()
+		op.secrets[origin(at)] = secret
+		op.mu.Unlock()
 	}
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -70,11 +90,12 @@ func (op *Opener) Admit(name, address string) error {
 	return nil
 }
 
-// Authorize sets the Authorization of requests to the host of an address.
-func (op *Opener) Authorize(at *url.URL, secret string) {
-	op.mu.Lock()
-	defer op.mu.Unlock()
-	op.secrets[origin(at)] = secret
+// login adds the user and the password of an address.
+func (op *Opener) login(_ context.Context, r *http.Request) error {
+	if secret := op.secret(r.URL); secret != "" {
+		r.Header.Set("Authorization", secret)
+	}
+	return nil
 }
 
 func (op *Opener) secret(at *url.URL) string {

@@ -7,8 +7,9 @@
 //
 // An [Engine] sends the requests of a process. Failures that may pass are tried again, from the byte on
 // that was reached (attempts.go). Each host has a bound on the requests in progress, which falls when
-// the host asks for that (host.go). An attempt ends after 10 s without a byte. Redirects are followed
-// without the user and the password, unless they lead to the same host (exchange.go).
+// the host asks for that (host.go). An attempt ends after 10 s without a byte. Each attempt at the host of
+// its object is authorized anew, by [Opener.Authorize], and a redirect to another host is followed without
+// that (exchange.go).
 //
 // Names of objects have no secrets: see files.Public. Queries and passwords are in the requests only.
 package remote

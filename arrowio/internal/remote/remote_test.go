@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -386,4 +387,83 @@ func TestUnreachable(t *testing.T) {
 	if want := "arrowio: " + address + ": 127.0.0.1 cannot be reached: connect: connection refused; check the address, the network, and the proxy (HTTPS_PROXY, NO_PROXY)"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
+}
+
+// TestAuthorize: each attempt at the host of the object is authorized, with all its other headers, and no
+// other host is. Expired credentials are renewed once, and the attempt goes on.
+func TestAuthorize(t *testing.T) {
+	data := content(200_000)
+	s := &far.Server{Files: map[string][]byte{"/x.bin": data, "/away": data}, Redirects: map[string]string{"/to": "http://other/away"}}
+	valid, lasts := 1, -1 // the number of the token, and how many requests it lasts
+	served(t, s, func(t *testing.T, _ *remote.Opener) {
+		var seen []string
+		dial, stop := far.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			token := r.Header.Get("Authorization")
+			seen = append(seen, r.Host+" "+token)
+			if lasts--; lasts == 0 {
+				valid++
+			}
+			if r.Host == "host" && token != fmt.Sprint(valid) {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte("expired"))
+				return
+			}
+			s.ServeHTTP(w, r)
+		}))
+		defer stop()
+		op, have, renews := remote.NewOpener(remote.New(dial)), 1, true
+		op.Authorize = func(_ context.Context, r *http.Request) error {
+			if r.Header.Get("Range") == "" || r.Header.Get("Accept-Encoding") == "" {
+				t.Errorf("the request is not complete: %v", r.Header)
+			}
+			r.Header.Set("Authorization", fmt.Sprint(have))
+			return nil
+		}
+		op.Explain = func(r *http.Response, body []byte) *remote.Refusal {
+			if string(body) != "expired" {
+				return nil
+			}
+			if renews {
+				have++
+			}
+			return &remote.Refusal{Code: status.IO, What: "the token has expired", Hint: "renew it", Again: true}
+		}
+		b := open(t, op)
+		defer b.Close()
+		read := func() (string, error) {
+			seen = nil
+			p := make([]byte, 1000)
+			_, err := b.ReadAt(t.Context(), p, 0)
+			if err == nil && !bytes.Equal(p, data[:1000]) {
+				t.Error("other bytes")
+			}
+			return strings.Join(seen, ", "), err
+		}
+		lasts = 1
+		if got, err := read(); err != nil || got != "host 1, host 2" {
+			t.Errorf("%s, %v", got, err)
+		}
+		lasts, renews = 1, false
+		const want = "arrowio: " + name + ": the token has expired; renew it"
+		if got, err := read(); err == nil || err.Error() != want || got != "host 2, host 2" {
+			t.Errorf("%s, %v", got, err)
+		}
+		have = valid
+		away, err := op.Open(t.Context(), blob.Entry{Name: "http://host/to"})
+		if err != nil || strings.Join(seen[2:], ", ") != "host 3, other " {
+			t.Fatalf("%q, %v", seen, err)
+		}
+		_ = away.Close()
+		op.Authorize = func(context.Context, *http.Request) error {
+			return status.New(status.IO, "arrowio", "the machine has no identity").WithHint("give it one")
+		}
+		if got, err := read(); err == nil || err.Error() != "arrowio: "+name+": getting credentials failed: the machine has no identity; give it one" || got != "" {
+			t.Errorf("%s, %v", got, err)
+		}
+		op.Authorize = func(ctx context.Context, _ *http.Request) error { <-ctx.Done(); return ctx.Err() }
+		began := time.Now()
+		if _, err := read(); err == nil || !strings.Contains(err.Error(), "no bytes came for 10 s, in each of ") || time.Since(began) < 4*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }
