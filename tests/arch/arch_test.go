@@ -87,6 +87,7 @@ var allowed = map[string][]string{
 	"arrowio/internal/local":           {"arrowio/blob"},
 	"arrowio/internal/remote":          {"arrowio/blob"},
 	"arrowio/internal/hub":             {"arrowio/internal/remote", "arrowio/internal/local"},
+	"arrowio/internal/credentials":     {"arrowio/internal/local"},
 	"arrowio/internal/resident":        {"core/source", "arrowio/blob"},
 	"arrowio/internal/buffers":         {"internal/arrowtype"},
 	"arrowio/internal/index":           {},
