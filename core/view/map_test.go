@@ -210,7 +210,7 @@ func TestMapErrors(t *testing.T) {
 			}
 			return nil
 		})},
-		{"fails for records 0 to 9 together, and for none of them alone: cannot decode", status.InvalidArgument, breaks(func(_ int64, n int) error {
+		{"fails for records 0 to 9 together, and for none of them alone: cannot decode; compute each row from that row alone", status.InvalidArgument, breaks(func(_ int64, n int) error {
 			if n > 1 {
 				return bad
 			}

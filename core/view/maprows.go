@@ -167,7 +167,7 @@ func (v *mapped) apply(ctx context.Context, rows *Rows) error {
 	}
 	return status.Errorf(status.InvalidArgument, "view", "the function %s fails for records %d to %d together, and for none of them alone: %w",
 		v.name(), records[0], records[len(records)-1], err).
-		WithHint("the result for a row must depend on that row alone, and not on the rows that come with it")
+		WithHint("compute each row from that row alone; a function that expects a single row needs batched=False (Python)")
 }
 
 // failed sets the row i of each field to zeros, or returns the error of the function.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -106,6 +108,7 @@ class MapMixin(Base):
             function = _Function(check, fn, given)
             function.batched = bool(check.boolean("batched", batched))
             function.with_keys = bool(check.boolean("with_keys", with_keys))
+            function.check_arguments()
             function.out = self._inferred(check, function) if out is None else _fields(check, out)
             handle = maps.dataset_map(
                 self.handle,
@@ -187,7 +190,7 @@ class MapMixin(Base):
         """
         with Checks("Dataset.decode_image") as check:
             name = check.name("field", field)
-            shape = row_shape(check, "size", size)
+            shape = row_shape(check, "size", size) if hasattr(size, "__iter__") else []
             if len(shape) != 2:
                 raise check.wrong("size", size, "a height and a width, such as (224, 224)")
             if resize != "area":
@@ -225,8 +228,24 @@ class _Function:
         self.batched, self.with_keys = True, False
         self.contention = Contention()
         self._reader = Reader(fields, encoded=True)
+        while isinstance(fn, functools.partial):
+            fn = fn.func
         named = [getattr(fn, part, "") for part in ("__module__", "__qualname__")]
         self.name = ".".join(filter(None, named)) or type(fn).__qualname__
+
+    def check_arguments(self) -> None:
+        """Raises an error if the function cannot be called with the rows, and with the keys."""
+        try:
+            signature = inspect.signature(self._fn)
+        except (TypeError, ValueError):  # a function of C may have none
+            return
+        given = ["rows", "keys"][: 1 + self.with_keys]
+        try:
+            signature.bind(*given)
+        except TypeError as e:
+            message = f"fn{signature} cannot be called with {' and '.join(given)}: {e}"
+            hint = "write fn(rows), which gets a dict of all fields, or fn(rows, keys) with "
+            raise self._check.misfit(message, f"{hint}with_keys=True") from None
 
     def __call__(self, call: maps.Call) -> None:
         """Computes the rows of a call of the library."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_WORDS = {"string": str, "binary": bytes}
+_WORDS = {"string": str, "binary": bytes | bytearray | memoryview}
 
 
 def described(name: str, field: Field) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def check_names(check: Checks, found: Mapping[str, Any], expected: Mapping[str, 
 def joined(values: list[Any]) -> Any:
     """Returns the results for single rows as the result for all: an array if that is possible."""
     first = values[0]
-    if isinstance(first, str | bytes | list | tuple):
+    if isinstance(first, str | bytes | bytearray | memoryview | list | tuple):
         return values
     arrays = [np.asarray(value) for value in values]
     alike = all(a.shape == arrays[0].shape and a.dtype == arrays[0].dtype for a in arrays)
@@ -48,6 +48,8 @@ def joined(values: list[Any]) -> Any:
 
 def field(check: Checks, name: str, value: Any) -> Field:
     """Returns the field of a result for one row."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OSTU":
+        value = value.tolist()
     if not isinstance(value, list | tuple):
         array = np.asarray(value)
         if array.ndim and len(array) == 1:
@@ -55,8 +57,12 @@ def field(check: Checks, name: str, value: Any) -> Field:
     elif len(value) == 1:
         if isinstance(value[0], str):
             return Field((None,), "uint8", logical="string")
-        if isinstance(value[0], bytes):
+        if isinstance(value[0], _WORDS["binary"]):
             return Field((None,), "uint8", logical="binary")
+        if isinstance(value[0], list | tuple) and not value[0]:
+            message = f"for one row, the function returned {name!r}={value!r}, which has no type"
+            hint = f'give out, such as {{{name!r}: mf.Field((None,), "int32")}}'
+            raise check.misfit(message, hint)
         row = np.asarray(value[0])
         lists = (None, *row.shape[1:]) if row.ndim else ()
         return Field(lists, _dtype(check, name, row))
@@ -95,7 +101,7 @@ def _row(check: Checks, name: str, field: Field, row: Any) -> Array:
     """Returns a row of a ragged field as an array."""
     if field.logical:
         if not isinstance(row, _WORDS[field.logical]):
-            word = _WORDS[field.logical].__name__
+            word = {"string": "str", "binary": "bytes"}[field.logical]
             message = f"a row of field {name!r} is {_what(row)}: expected {word}"
             raise check.misfit(message, "return a list of them")
         return np.frombuffer(row.encode() if isinstance(row, str) else row, np.uint8)

@@ -234,7 +234,7 @@ def test_refused(file: bytes, error: type[Exception], want: str) -> None:
 @pytest.mark.parametrize(
     ("options", "want"),
     [
-        ({"size": 224}, "size=224: expected"),
+        ({"size": 224}, "size=224: expected a height and a width, such as (224, 224)"),
         ({"size": (224,)}, "size=(224,): expected a height and a width, such as (224, 224)"),
         ({"size": (0, 5)}, "images cannot have the size 0 x 5; give a height and a width from 1"),
         ({"size": (2, 2), "resize": "cubic"}, "resize='cubic': expected \"area\""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 import time
@@ -21,6 +22,7 @@ from tests.python import programs
 
 ROWS = 48
 TEXT = mf.Field((None,), "uint8", logical="string")
+BYTES = mf.Field((None,), "uint8", logical="binary")
 
 
 def table() -> mf.Dataset:
@@ -93,6 +95,12 @@ def test_inferred_and_single_rows() -> None:
     assert mf.Field((None,), np.int32) == mf.Field((None,), np.dtype("int32"))
     assert mf.Field((), jax.numpy.bfloat16) == mf.Field((), "bfloat16")
     assert mf.Field((), np.bool_).dtype == "bool"
+    for kind in (np.str_, object):
+        upper = table().map(lambda rows, kind=kind: {"text": np.array(rows["text"], kind)})
+        assert upper.schema["text"] == mf.Field((None,), "uint8", name="text", logical="string")
+        assert upper[:]["text"] == table()[:]["text"]
+    raw = table().map(lambda row: {"b": memoryview(row["text"].encode())}, batched=False)
+    assert raw[1:3]["b"] == [b"t1", b"t2t2"]
     few = table().map(lambda rows: {"n": rows["label"].astype("f4")}, fields=["label"])
     assert few.schema["n"] == mf.Field((), "float32", name="n")
 
@@ -164,8 +172,10 @@ def test_fingerprints() -> None:
         ds.map(plainly, {"x": mf.Field((1,), "int64")}),
         ds.map(plainly, field, fields=["label"]),
         ds.map(lambda rows: {"x": rows["label"]}, field),
+        ds.map(functools.partial(print), field),
     ]
-    assert len({view.fingerprint() for view in [plain, *others]}) == 6
+    assert len({view.fingerprint() for view in [plain, *others]}) == 7
+    assert ds.map(functools.partial(plainly), field).fingerprint() == plain.fingerprint()
     with pytest.raises(mf.UnsupportedError, match=r"name of the function .*plainly does not"):
         plain.cache("memory")
     with pytest.raises(mf.UnsupportedError, match="depend on keys"):
@@ -193,6 +203,7 @@ def plainly(rows: Any) -> dict[str, Any]:
         (lambda _: {"x": [np.zeros(1)]}, {"x": mf.Field((None,), "int32")}, "float64"),
         (lambda _: {"x": ["a"]}, {"x": mf.Field((None,), "int32")}, "a row of field 'x' is"),
         (lambda _: {"x": [1]}, {"x": TEXT}, "is int 1: expected str"),
+        (lambda _: {"x": [1]}, {"x": BYTES}, "is int 1: expected bytes"),
         (lambda _: {"x": "text"}, {"x": TEXT}, "expected a list of 1 rows"),
         (lambda r: {"x": np.ma.masked_all(len(r["label"]), "i8")}, {}, "field 'x' has nulls"),  # type: ignore[no-untyped-call]
     ],
@@ -223,6 +234,12 @@ def test_mistakes(fn: Any, out: dict[str, Any], message: str) -> None:
         ({"batched": 1}, "batched=1"),
         ({"key": ""}, "key"),
         ({"fn": lambda _: {"x": np.zeros(2)}}, "expected one row"),
+        (
+            {"fn": lambda rows: {"x": [list(t) for t in rows["text"]]}},
+            r"'x'=\[\[\]\], which has no",
+        ),
+        ({"fn": lambda rows, keys: rows}, r"fn\(rows, keys\) cannot be called with rows: .*keys'"),
+        ({"with_keys": True}, r"called with rows and keys: too many .*, or fn\(rows, keys\) with"),
         ({"fn": lambda _: 1 / 0}, "division by zero"),
     ],
 )
