@@ -200,7 +200,8 @@ def test_loaders_of_other_batch_sizes_reuse_memory() -> None:
 def test_the_growth_of_short_lived_loaders_ends(kind: str) -> None:
     """Go's heap, threads and JAX's caches fill in the first hundreds of loaders: about 12 MiB.
 
-    A leak of 2 KiB a loader grows in each third. An allocator that takes one more chunk grows in one third.
+    A leak of 2 KiB a loader grows in each third. An allocator that takes one more chunk grows in
+    one third.
     """
     assert min(growth(KIND=kind, WARM="600", MORE="1800", JAX_NUM_CPU_DEVICES="8")) < 1 << 20
 
