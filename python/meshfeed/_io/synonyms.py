@@ -179,9 +179,7 @@ OPTIONS = _by_name(
 METHODS = _by_name(
     {
         _WORKERS: "num_proc num_parallel_calls num_workers num_threads workers",
-        "give the function first, without a name": (
-            "function predicate transform fn map_fn"
-        ),
+        "give the function first, without a name": ("function predicate transform fn map_fn"),
         "leave it out: the function gets rows only; ds.filter(mask) keeps records by number": (
             "with_indices with_rank"
         ),
