@@ -61,9 +61,14 @@ func openFile(ctx context.Context, found *files.File, o *Options, x indexer, rea
 	return nil, found.Advise(f.Named(err))
 }
 
-// kept returns where decoded fields are kept.
+// kept returns where decoded fields are kept. What was fetched is kept on disk in any case, so that the processes of
+// a host and later runs find it there.
 func (o *Options) kept() parts.Options {
-	return parts.Options{Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: decoded.Bytes, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler}
+	over := int64(decoded.Bytes)
+	if o.Opener.Hints().Ahead > 0 {
+		over = -1
+	}
+	return parts.Options{Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: over, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler}
 }
 
 // assembly makes a dataset of open files. Its methods set the fields of the dataset that do

@@ -274,7 +274,7 @@ func TestReadsOfCompressedBatches(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f := &blobtest.Far{Opener: blobtest.Memory{"x.arrow": data}, Latency: latency, Suits: farHints}
-		ds, _, _ := openFar(t, f, "x.arrow", arrowio.Options{})
+		ds, _, _ := openFar(t, f, "x.arrow", arrowio.Options{Cache: "memory"})
 		defer ds.Close()
 		schema, began := ds.Schema(), time.Now()
 		g, err := ds.Gatherer([]source.Part{schema.Whole(0)})

@@ -54,7 +54,8 @@ type Options struct {
 	// "memory" keeps up to 256 MiB. Any other text is a folder on disk, which is made if
 	// it does not exist. Without it, opening fails. "auto" (or "") is the folder
 	// meshfeed/units in the user's cache directory, if the fields of a gatherer take more
-	// than 256 MiB decoded; if the folder cannot be used, Cache of [Dataset.Facts] says why.
+	// than 256 MiB decoded, or if the files are far away. If that folder cannot be used, Cache
+	// of [Dataset.Facts] says why.
 	Cache string
 
 	// CacheHome replaces the user's cache directory (os.UserCacheDir). The folder of

@@ -24,6 +24,7 @@ import (
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/far"
+	"github.com/meshfeed/meshfeed/tests/random"
 )
 
 // webFiles returns a file of each format by its path, as a server has them.
@@ -119,8 +120,8 @@ func TestWebEqualsDisk(t *testing.T) {
 		}
 	}
 	for name, data := range s.Files {
-		for _, cache := range []string{"memory", t.TempDir()} {
-			o := Options{Cache: cache}
+		for _, cache := range []string{"memory", "auto", t.TempDir()} {
+			o := Options{Cache: cache, CacheHome: t.TempDir()}
 			if name == "/x.bin" {
 				o.DType = dtype.Uint16
 			}
@@ -145,6 +146,9 @@ func TestWebEqualsDisk(t *testing.T) {
 				if got := rowsOf(t, d); !bytes.Equal(got, rowsOf(t, near)) || len(got) == 0 {
 					t.Errorf("%s, cache %s: other rows", name, cache)
 				}
+				if kept := source.CacheInfoOf(d).Folder != ""; kept != (cache != "memory") && d.files.List[0].Encoding != "" {
+					t.Errorf("%s, cache %s: kept on disk: %v", name, cache, kept)
+				}
 				if c := d.fetched(); c.Bytes != c.Planned || c.Retries != 0 {
 					t.Errorf("%s: %+v", name, c)
 				}
@@ -156,7 +160,7 @@ func TestWebEqualsDisk(t *testing.T) {
 				t.Errorf("%s: %+v, for %d bytes", name, count, fetched)
 			}
 		}
-		d, err := OpenFiles(t.Context(), []string{server.URL + name}, Options{DType: map[bool]dtype.Type{true: dtype.Uint16}[name == "/x.bin"]})
+		d, err := OpenFiles(t.Context(), []string{server.URL + name}, Options{CacheHome: t.TempDir(), DType: map[bool]dtype.Type{true: dtype.Uint16}[name == "/x.bin"]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +207,7 @@ func TestEpochsUnderFaults(t *testing.T) {
 	}
 	want := gather(near, local)
 	retries := int64(0)
-	for seed := range uint64(5) {
+	for seed := range uint64(random.Count(5, 100)) {
 		synctest.Test(t, func(t *testing.T) {
 			s.Seed = seed
 			dial, stop := far.Serve(s)
@@ -234,6 +238,28 @@ func TestEpochsUnderFaults(t *testing.T) {
 	if retries == 0 {
 		t.Error("no request was tried again")
 	}
+}
+
+// TestThousandFiles: opening a thousand files takes a request for each, 16 at once.
+func TestThousandFiles(t *testing.T) {
+	data := webFiles(t)["/plain.parquet"]
+	s := &far.Server{Files: map[string][]byte{}, Latency: 30 * time.Millisecond}
+	for i := range 1000 {
+		s.Files[fmt.Sprintf("/%03d.parquet", i)] = data
+	}
+	synctest.Test(t, func(t *testing.T) {
+		dial, stop := far.Serve(s)
+		defer stop()
+		began := time.Now()
+		d, err := OpenFiles(context.Background(), []string{"http://host/{000..999}.parquet"}, Options{Opener: remote.NewOpener(remote.New(dial)), Duplicates: "allow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if count := s.Take(); count.Requests != 1000 || count.AtOnce != 16 || time.Since(began) > 2*time.Second || d.Len() == 0 {
+			t.Errorf("%+v in %v", count, time.Since(began))
+		}
+	})
 }
 
 // writeAll writes the bytes of all files of a folder.

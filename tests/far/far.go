@@ -29,6 +29,9 @@ const (
 	Silent  Fault = "silence" // no answer comes
 )
 
+// Expired is the fault of a signature that is too old: 403 Forbidden.
+const Expired Fault = "403"
+
 // Passing has all faults after which a request can be repeated.
 var Passing = []Fault{Busy, Limited, Broken, Cut, Stall, Silent}
 
@@ -41,6 +44,8 @@ type Server struct {
 	Share  float64 // of the requests that meet a fault
 	Faults []Fault
 	Seed   uint64
+
+	NoBytes bool // answers are cut or stopped before their first byte
 
 	Whole      bool              // ranges are ignored
 	Suffixless bool              // ranges from the end are ignored
@@ -136,6 +141,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many", http.StatusTooManyRequests)
 	case Broken:
 		http.Error(w, "broken", http.StatusInternalServerError)
+	case Expired:
+		http.Error(w, "expired", http.StatusForbidden)
 	case Silent:
 		<-r.Context().Done()
 	default:
@@ -197,7 +204,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, fault Fault) {
 		r.Header.Set("Range", "bytes=1-2")
 	}
 	out := &writer{ResponseWriter: w, server: s, fault: fault, ended: r.Context()}
-	if fault == Cut || fault == Stall {
+	if (fault == Cut || fault == Stall) && !s.NoBytes {
 		out.left = len(data) / 8
 	}
 	http.ServeContent(out, r, "", modified, bytes.NewReader(data))

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -153,29 +154,43 @@ func TestCutsContinue(t *testing.T) {
 	})
 }
 
-// TestPatienceEnds: attempts end after 5 minutes without a byte, and at once if ctx ends.
-func TestPatienceEnds(t *testing.T) {
-	s := &far.Server{Files: map[string][]byte{"/x.bin": content(1 << 20)}}
-	served(t, s, func(t *testing.T, op *remote.Opener) {
-		b := open(t, op)
-		defer b.Close()
-		s.Share, s.Faults = 1, []far.Fault{far.Busy}
-		began := time.Now()
-		_, err := b.ReadAt(context.Background(), make([]byte, 10), 0)
-		if took := time.Since(began); took < 4*time.Minute || took > 6*time.Minute {
-			t.Errorf("attempts took %v", took)
-		}
-		if e, ok := errors.AsType[*status.Error](err); !ok || e.Code != status.IO || !strings.HasPrefix(e.Error(), "arrowio: "+name+": the server answers 503 Service Unavailable, in each of ") ||
-			!strings.HasSuffix(e.Error(), " attempts; it wants fewer requests: use fewer processes, or keep the rows of a run on its hosts (cache=)") {
-			t.Errorf("got %v", err)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second/2)
-		defer cancel()
-		if _, err := b.ReadAt(ctx, make([]byte, 10), 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-	})
+// TestFaultsThatStay: attempts end after 5 minutes without a byte, and at once if ctx ends. The error has the name of the
+// file, the cause, and what to do.
+func TestFaultsThatStay(t *testing.T) {
+	const look, fewer = "look at the server and the network, then continue from the last state", "it wants fewer requests: use fewer processes, or keep the rows of a run on its hosts (cache=)"
+	for fault, want := range map[far.Fault]string{
+		far.Busy:    "the server answers 503 Service Unavailable, in each of N attempts; " + fewer,
+		far.Limited: "the server answers 429 Too Many Requests, in each of N attempts; " + fewer,
+		far.Broken:  "the server answers 500 Internal Server Error, in each of N attempts; " + look,
+		far.Cut:     "the answer ended early: unexpected EOF, in each of N attempts; " + look,
+		far.Stall:   "no bytes came for 10 s, in each of N attempts; " + look,
+		far.Silent:  "no bytes came for 10 s, in each of N attempts; " + look,
+		far.Expired: "the server denies access (403 Forbidden); give the address with a user and a password (https://user:password@host/), or sign it again if its signature has expired",
+	} {
+		s := &far.Server{Files: map[string][]byte{"/x.bin": content(1 << 20)}, NoBytes: true}
+		served(t, s, func(t *testing.T, op *remote.Opener) {
+			b := open(t, op)
+			defer b.Close()
+			s.Share, s.Faults = 1, []far.Fault{fault}
+			began := time.Now()
+			_, err := b.ReadAt(context.Background(), make([]byte, 10), 0)
+			if took := time.Since(began); fault != far.Expired && (took < 4*time.Minute || took > 6*time.Minute) {
+				t.Errorf("%s: attempts took %v", fault, took)
+			}
+			e, ok := errors.AsType[*status.Error](err)
+			if !ok || e.Code != status.IO || e.Attr("path") != name || attempts.ReplaceAllString(err.Error(), "of N attempts") != "arrowio: "+name+": "+want {
+				t.Errorf("%s: got  %v\nwant %s", fault, err, want)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second/2)
+			defer cancel()
+			if _, err := b.ReadAt(ctx, make([]byte, 10), 0); fault != far.Expired && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: got %v", fault, err)
+			}
+		})
+	}
 }
+
+var attempts = regexp.MustCompile(`of [0-9]+ attempts`)
 
 // TestBusyHosts: Retry-After holds for all requests to the host, and fewer run at once after it.
 func TestBusyHosts(t *testing.T) {

@@ -106,8 +106,9 @@ def open(
             they are decoded, with the text of compressed files of JSON Lines and TFRecord.
             "memory" keeps up to 256 MiB. A path is a folder, which is made if it does not exist;
             all processes of a host share it, and it may be removed at any time when none runs.
-            "auto", the default, is memory if the fields of a loader take up to 256 MiB decoded,
-            and ``~/.cache/meshfeed/units`` otherwise (below ``$XDG_CACHE_HOME`` if that is set).
+            "auto", the default, is memory if the fields of a loader take up to 256 MiB decoded
+            and the files are on this machine, and ``~/.cache/meshfeed/units`` otherwise (below
+            ``$XDG_CACHE_HOME`` if that is set).
             If that folder cannot be used, a warning says why, and memory is used. None is memory,
             and a loader refuses to shuffle such files.
         cache_bytes: the most bytes of all files in the folder; those that were used longest ago
