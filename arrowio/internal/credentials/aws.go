@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -9,7 +10,17 @@ import (
 // Key signs requests to S3. The zero value stands for requests without a signature.
 type Key struct{ ID, Secret, Token string }
 
-// AWS finds keys as the SDKs of AWS do. It is safe for concurrent use.
+// AWS finds keys as the SDKs of AWS do. The first of these sources is used:
+//
+//   - AWS_NO_SIGN_REQUEST=true: no key
+//   - AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN
+//   - the profile of AWS_PROFILE (profile.go)
+//   - AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (sts.go)
+//   - the profile "default"
+//   - AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or …_FULL_URI (machine.go)
+//   - the metadata service of EC2, unless AWS_EC2_METADATA_DISABLED=true
+//
+// It is safe for concurrent use.
 type AWS struct {
 	getenv func(string) string
 	keys   keeper[Key]
@@ -31,23 +42,74 @@ func (a *AWS) Refresh() { a.keys.forget() }
 // Source says where the present key came from, for errors: "the environment", or "profile dev of ~/.aws/config".
 func (a *AWS) Source() string { return a.keys.source() }
 
-// Region returns the region of the environment, or "".
+// Region returns the region of the environment or of the profile, or "".
 func (a *AWS) Region() string {
-	if region := a.getenv("AWS_REGION"); region != "" {
+	if region := a.first("AWS_REGION", "AWS_DEFAULT_REGION"); region != "" {
 		return region
 	}
-	return a.getenv("AWS_DEFAULT_REGION")
+	p, err := a.profiles()
+	if err != nil {
+		return "" // Key returns the error
+	}
+	return p.sections[p.chosen]["region"]
 }
 
 // find returns the key of the first source that has one.
-func (a *AWS) find(context.Context) (lease[Key], error) {
+func (a *AWS) find(ctx context.Context) (lease[Key], error) {
+	if strings.EqualFold(a.getenv("AWS_NO_SIGN_REQUEST"), "true") {
+		return lease[Key]{source: nothing}, nil
+	}
+	if l, err := a.environment(); err != nil || l.source != "" {
+		return l, err
+	}
+	p, err := a.profiles()
+	if err != nil {
+		return lease[Key]{}, err
+	}
+	profile := func(ctx context.Context) (lease[Key], error) { return p.key(ctx, p.chosen, nil) }
+	sources := []func(context.Context) (lease[Key], error){a.webIdentity, profile, a.container, a.instance}
+	if p.named {
+		sources[0], sources[1] = profile, a.webIdentity
+	}
+	for _, source := range sources {
+		if l, err := source(ctx); err != nil || l.source != "" {
+			return l, err
+		}
+	}
+	return lease[Key]{source: nothing}, nil
+}
+
+// nothing is the source of anonymous requests.
+const nothing = "no credentials"
+
+// environment returns the key of the environment. Its source is "" if there is none.
+func (a *AWS) environment() (l lease[Key], err error) {
 	k := Key{a.getenv("AWS_ACCESS_KEY_ID"), a.getenv("AWS_SECRET_ACCESS_KEY"), a.getenv("AWS_SESSION_TOKEN")}
-	if (k.ID == "") != (k.Secret == "") {
-		return lease[Key]{}, status.New(status.InvalidArgument, "arrowio", "the environment has only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY").
-			WithHint("set both, or remove both to use a profile")
+	switch {
+	case (k.ID == "") != (k.Secret == ""):
+		return l, invalid("set both, or remove both to use a profile", "the environment has only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	case k.ID != "":
+		l = lease[Key]{value: k, source: "the environment"}
 	}
-	if k.ID == "" {
-		return lease[Key]{source: "no credentials"}, nil
+	return l, nil
+}
+
+// first returns the first variable that is set, or "".
+func (a *AWS) first(names ...string) string {
+	for _, name := range names {
+		if value := a.getenv(name); value != "" {
+			return value
+		}
 	}
-	return lease[Key]{value: k, source: "the environment"}, nil
+	return ""
+}
+
+// invalid returns the error for settings that cannot be used.
+func invalid(hint, format string, args ...any) error {
+	return status.Errorf(status.InvalidArgument, "arrowio", format, args...).WithHint("%s", hint)
+}
+
+// refused returns the error for a service or a program that gave no credentials.
+func refused(hint, format string, args ...any) error {
+	return status.Errorf(status.IO, "arrowio", format, args...).WithHint("%s", hint)
 }

@@ -128,7 +128,7 @@ func (k *keeper[T]) source() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lease == nil {
-		return "no credentials"
+		return nothing
 	}
 	return k.lease.source
 }

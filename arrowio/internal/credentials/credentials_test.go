@@ -64,15 +64,15 @@ func TestKeeper(t *testing.T) {
 		time.Sleep(time.Minute)
 		refuse.Store(true)
 		want(1, 2) // the old one is valid while the next is fetched
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		want(1, 2) // that fetch failed, so the next one has to wait
 		time.Sleep(time.Minute)
 		want(1, 3)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		refuse.Store(false)
 		time.Sleep(time.Minute)
 		want(1, 4)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		want(4, 4)
 		k.forget()
 		want(5, 5)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
-
-	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Google finds tokens as the libraries of Google Cloud do. It is safe for concurrent use.
+// Google asks the metadata server for tokens: GCE_METADATA_HOST, or else the one of the machine, unless NO_GCE_CHECK=true.
+// It is safe for concurrent use.
 type Google struct {
 	getenv func(string) string
 	tokens keeper[string]
@@ -35,25 +35,28 @@ func (g *Google) Refresh() { g.tokens.forget() }
 func (g *Google) Source() string { return g.tokens.source() }
 
 // find returns the token of the first source that has one.
-func (g *Google) find(ctx context.Context) (lease[string], error) {
-	l, err := g.machine(ctx)
-	if err == nil && l.value == "" {
-		l.source = "no credentials"
+func (g *Google) find(ctx context.Context) (l lease[string], err error) {
+	if l, err = g.machine(ctx); err == nil && l.source == "" {
+		l.source = nothing
 	}
 	return l, err
 }
 
-// machine returns the token of the metadata server, if there is one.
+// machine returns the token of the metadata server. Its source is "" on other machines.
 func (g *Google) machine(ctx context.Context) (l lease[string], err error) {
 	host, named := g.getenv("GCE_METADATA_HOST"), true
 	if host == "" {
+		if strings.EqualFold(g.getenv("NO_GCE_CHECK"), "true") {
+			return l, nil
+		}
 		host, named = "169.254.169.254", false
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, brief)
 		defer cancel()
 	}
+	const source = "the service account of this machine"
 	at := "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + scope
-	code, header, text, err := ask(ctx, metadata, http.MethodGet, at, nil, map[string]string{"Metadata-Flavor": "Google"})
+	code, header, text, err := (&client{via: nearby, once: !named}).ask(ctx, http.MethodGet, at, map[string]string{"Metadata-Flavor": "Google"}, source)
 	if !named && (err != nil || header.Get("Metadata-Flavor") != "Google") || err == nil && code == http.StatusNotFound {
 		return l, nil
 	}
@@ -65,8 +68,7 @@ func (g *Google) machine(ctx context.Context) (l lease[string], err error) {
 		Life  int    `json:"expires_in"`
 	}
 	if json.Unmarshal(text, &answer) != nil || answer.Token == "" || answer.Life <= 0 || code != http.StatusOK {
-		return l, status.Errorf(status.IO, "arrowio", "the metadata server %s gives no token (code %d)", host, code).
-			WithHint("give the machine a service account that may read the bucket, or set GOOGLE_APPLICATION_CREDENTIALS")
+		return l, refused("give the machine a service account that may read the bucket, or set GOOGLE_APPLICATION_CREDENTIALS", "%s: the metadata server %s gives no token (code %d)", source, host, code)
 	}
-	return lease[string]{answer.Token, "the service account of this machine", time.Now().Add(time.Duration(answer.Life) * time.Second)}, nil
+	return lease[string]{answer.Token, source, time.Now().Add(time.Duration(answer.Life) * time.Second)}, nil
 }

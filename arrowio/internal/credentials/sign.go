@@ -16,7 +16,7 @@ const Unsigned = "UNSIGNED-PAYLOAD"
 
 // Sign signs a request for a service ("s3", "sts") in a region by AWS Signature Version 4, as of a time. Hash is the
 // SHA-256 of the body in hexadecimal digits, or Unsigned. The signature covers the path as the URL escapes it, the query,
-// the host, and all headers whose names begin with X-Amz-. The zero key signs nothing.
+// the host, and the headers Content-Type and X-Amz-*. The zero key signs nothing.
 func Sign(r *http.Request, key Key, region, service, hash string, at time.Time) {
 	if key == (Key{}) {
 		return
@@ -29,7 +29,7 @@ func Sign(r *http.Request, key Key, region, service, hash string, at time.Time) 
 	}
 	lines, signed := []string{"host:" + r.Host}, []string{"host"}
 	for name, values := range r.Header {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") {
+		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") || lower == "content-type" {
 			lines, signed = append(lines, lower+":"+strings.Join(values, ",")), append(signed, lower)
 		}
 	}
