@@ -96,6 +96,9 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 	if far, ok := o.Opener.(interface{ Fetched() source.Fetched }); ok {
 		d.fetched = far.Fetched
 	}
+	if p, ok := o.Opener.(pins); ok {
+		d.commits = p.Commits
+	}
 	d.lists = lists.New(d.files, d.decoded, d.table)
 	d.parts = parts.New(d.files, d.decoded, d.table, life, o.kept())
 	a := &assembly{Dataset: d, ctx: ctx, o: o}

@@ -2,6 +2,8 @@ package arrowio
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/internal/decoded"
@@ -22,9 +24,10 @@ type Dataset struct {
 	decoded *decoded.Cache // decodes units of the files
 	table   *table.Table   // over the files and the cache
 	lists   *lists.Lists
-	parts   *parts.Cache          // keeps fields of the table on disk
-	fetched func() source.Fetched // nil for the files of this machine
-	rows    source.Source         // the fields of the table, and the fields that directories name
+	parts   *parts.Cache             // keeps fields of the table on disk
+	fetched func() source.Fetched    // nil for the files of this machine
+	commits func() map[string]string // nil if no name stands for a commit
+	rows    source.Source            // the fields of the table, and the fields that directories name
 
 	fingerprint struct {
 		sync.Mutex
@@ -88,6 +91,26 @@ func enter(ctx context.Context, calls *source.Calls) (joined context.Context, le
 	}
 	joined, stop := calls.Join(ctx)
 	return joined, func() { stop(); calls.Leave() }, nil
+}
+
+// Commits returns the commits that names stood for when the files were opened, such as
+// "hf://datasets/ORG/NAME@main".
+func (d *Dataset) Commits() map[string]string {
+	if d.commits == nil {
+		return nil
+	}
+	return d.commits()
+}
+
+// pinned returns the names under which the files of these commits open.
+func (d *Dataset) pinned() []string {
+	var names []string
+	for name, commit := range d.Commits() {
+		name, _, _ = strings.Cut(name, "@")
+		names = append(names, name+"@"+commit)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // FileInfo describes one file of a dataset.

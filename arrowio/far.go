@@ -30,7 +30,7 @@ func openHub(_ context.Context, s Settings) (blob.Opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metered{o, o}, nil
+	return pinned{metered{o, o}, o}, nil
 }
 
 func openWeb(_ context.Context, s Settings) (blob.Opener, error) {
@@ -58,6 +58,12 @@ type metered struct {
 
 // Fetched returns what was read so far.
 func (c metered) Fetched() source.Fetched { return source.Fetched(c.counts.Counts()) }
+
+// pinned is an opener of names that stand for commits.
+type pinned struct {
+	metered
+	pins
+}
 
 // web is an opener of addresses, which may have secrets.
 type web struct {

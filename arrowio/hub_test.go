@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/tests/far"
 )
 
@@ -47,6 +49,19 @@ func TestHubEqualsDisk(t *testing.T) {
 			t.Errorf("%q: %v, or other rows, or %+v", revision, err, d.fetched())
 		}
 		fingerprints = append(fingerprints, f.String())
+		const commit = "0123456789012345678901234567890123456789"
+		if names := source.CommitsOf(d); !slices.Equal(names, []string{"hf://datasets/org/name@" + commit}) {
+			t.Errorf("%q: %q", revision, names)
+		}
+		h.Take()
+		o.Commits = d.Commits()
+		again, err := OpenFiles(t.Context(), []string{"hf://datasets/org/name" + revision + "/data"}, o)
+		if err != nil || strings.Contains(strings.Join(h.Take(), "\n"), "/revision/") {
+			t.Errorf("%q: %v, or the commit is asked for again", revision, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
@@ -54,6 +69,11 @@ func TestHubEqualsDisk(t *testing.T) {
 	if fingerprints[0] != fingerprints[1] || fingerprints[0] != fingerprints[2] {
 		t.Error(fingerprints)
 	}
+	o.Commits = map[string]string{"hf://datasets/org/name/data": "main"}
+	if d, err := OpenFiles(t.Context(), []string{"hf://datasets/org/name/data"}, o); d != nil || !strings.Contains(fmt.Sprint(err), `is no dataset of the hub with the commit "main"`) {
+		t.Errorf("wrong commits: %v", err)
+	}
+	o.Commits = nil
 	var said strings.Builder
 	o.Split = ""
 	for _, name := range []string{"hf://datasets/org/name/data/*.parquet", "hf://datasets/org/name/none", "hf://datasets/org/name", "hf://datasets/org/other/x"} {

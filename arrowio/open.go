@@ -86,6 +86,10 @@ type Options struct {
 	// openers of URLs: see [Register].
 	Opener blob.Opener
 
+	// Commits are the commits of names such as "hf://datasets/ORG/NAME", for which the hub is then not
+	// asked. They are what [Dataset.Commits] returned in another process.
+	Commits map[string]string
+
 	// Getenv replaces os.Getenv, for a library in a program that changes its environment.
 	Getenv func(name string) string
 }

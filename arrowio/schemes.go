@@ -38,6 +38,12 @@ type admits interface {
 	Admit(name, address string) error
 }
 
+// pins is an opener of names that stand for commits, such as a branch: see [Dataset.Commits].
+type pins interface {
+	Commits() map[string]string
+	Pin(commits map[string]string) error
+}
+
 // route returns the opener of some patterns, and the patterns without secrets.
 func (o *Options) route(ctx context.Context, patterns []string) (blob.Opener, []string, error) {
 	if o.Opener != nil {
@@ -68,6 +74,9 @@ func (o *Options) route(ctx context.Context, patterns []string) (blob.Opener, []
 		settings.Getenv = local.Getenv
 	}
 	opener, err := open(ctx, settings)
+	if p, ok := opener.(pins); ok && err == nil {
+		err = p.Pin(o.Commits)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -147,6 +147,9 @@ type info struct {
 	Cache         *cacheInfo    `json:"cache,omitempty"`
 	Fingerprinted coverage      `json:"fingerprinted"`
 
+	Commits map[string]string `json:"commits,omitempty"` // of names, which other processes may open with
+	Pinned  []string          `json:"pinned,omitempty"`  // the names under which the same files open again
+
 	Packing *packing.Report `json:"packing,omitempty"` // of a packed view
 }
 
@@ -216,7 +219,9 @@ func infoOf(s source.Source) info {
 	if r, ok := view.PackingOf(s); ok {
 		out.Packing = &r
 	}
+	out.Pinned = source.CommitsOf(s)
 	if d, ok := s.(*arrowio.Dataset); ok {
+		out.Commits = d.Commits()
 		for _, f := range d.Files() {
 			out.Files = append(out.Files, fileInfo{f.Path, f.Records, f.Compression})
 		}

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"unsafe"
 
@@ -37,6 +38,11 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 		}
 		if opts.split != nil {
 			o.Split = C.GoString(opts.split)
+		}
+		if opts.commits != nil {
+			if err := json.Unmarshal([]byte(C.GoString(opts.commits)), &o.Commits); err != nil {
+				return status.Errorf(status.InvalidArgument, "meshfeed", "commits is no JSON object of texts: %v", err)
+			}
 		}
 		if opts.cache != nil {
 			o.Cache = C.GoString(opts.cache)

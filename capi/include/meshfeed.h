@@ -325,11 +325,12 @@ typedef struct mf_dataset_options {
   int64_t n_columns;          /* 0: all columns, which must be in all files */
   mf_dtype dtype;             /* type of the elements of raw files; zeros: the files say what they hold */
   int32_t reserved;
-  int64_t skip; /* bytes before the first element of each raw file */
+  int64_t skip;        /* bytes before the first element of each raw file */
+  const char* commits; /* "commits" of mf_dataset_info in another process, so that both read the same */
 } mf_dataset_options;
 
 #define MF_DATASET_OPTIONS_INIT                                                                              \
-  {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0}
+  {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0, NULL}
 
 /* Opens n paths to files of Parquet, Arrow IPC or NumPy, or to raw files: files, globs and
    directories, in this order; or n addresses of web servers, such as
@@ -406,7 +407,9 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    appears once a loader keeps decoded record batches on disk: {"folder": "...", "bytes": N},
    or {"problem": "..."} if that failed and they are kept in memory. In
    "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of
-   the data. A view of the kind pack has "packing": {"plan": "best_fit.1:65536", "rows": 9, ...}. */
+   the data. A view of the kind pack has "packing": {"plan": "best_fit.1:65536", "rows": 9, ...}.
+   "commits" has the commits that names stood for, such as "hf://datasets/ORG/NAME@main", and
+   "pinned" the names under which the same files open again, "hf://datasets/ORG/NAME@COMMIT". */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);
 
 /* Returns the hash of the content: 32 hexadecimal digits, the same on every host. If all

@@ -83,6 +83,11 @@ type Sequence struct {
 // Certificate records the positions that one or several processes delivered.
 type Certificate struct {
 	Sequence
+
+	// Commits has the names under which the files of a hub open again, as source.Facts has them. Runs of
+	// different commits may have one sequence, because their files are equal.
+	Commits []string
+
 	runs  []Run   // joined and sorted, with spans in canonical form
 	units []int64 // sizes of the dataset's units; nil if they are not known
 }
@@ -180,6 +185,9 @@ func (c Certificate) Add(o Certificate) (Certificate, error) {
 	if sum.units = c.units; sum.units == nil {
 		sum.units = o.units
 	}
+	sum.Commits = slices.Concat(c.Commits, o.Commits)
+	slices.Sort(sum.Commits)
+	sum.Commits = slices.Compact(sum.Commits)
 	return sum, err
 }
 

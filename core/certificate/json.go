@@ -16,7 +16,7 @@ const (
 )
 
 // form holds the limits of a text that Parse reads, and makes its errors.
-var form = jsontext.Form{MaxDepth: 8, MaxString: 64, Fail: func(pointer, message string) *status.Error {
+var form = jsontext.Form{MaxDepth: 8, MaxString: 1024, Fail: func(pointer, message string) *status.Error {
 	if pointer != "" {
 		message = pointer + ": " + message
 	}
@@ -55,6 +55,9 @@ func (c Certificate) JSON() ([]byte, error) {
 		w.Close('}')
 	}
 	w.Close(']')
+	if len(c.Commits) > 0 {
+		w.Key("commits").Strings(c.Commits...)
+	}
 	w.Close('}')
 	if n := len(w.Text); n > maxTextBytes {
 		return nil, fail(status.ResourceExhausted, "the certificate takes %d bytes, but may take %d", n, maxTextBytes).
@@ -101,7 +104,7 @@ func Parse(data []byte) (Certificate, error) {
 			WithHint("read it with the release that wrote it")
 	}
 	p := parser{Reader: r}
-	if err := p.Members("a certificate", len(keys), keys, p.member); err != nil {
+	if err := p.Members("a certificate", len(keys)-1, keys, p.member); err != nil {
 		return Certificate{}, err
 	}
 	pieces := 0
@@ -117,11 +120,12 @@ func Parse(data []byte) (Certificate, error) {
 	if err == nil && slices.CompareFunc(c.runs, p.runs, Run.compare) != 0 {
 		return Certificate{}, wrong("the runs are not in canonical form")
 	}
+	c.Commits = p.commits
 	return c, err
 }
 
 var (
-	keys    = []string{"meshfeed", "order", "dataset", "records", "seed", "runs"}
+	keys    = []string{"meshfeed", "order", "dataset", "records", "seed", "runs", "commits"}
 	runKeys = []string{"mesh", "processes", "parts", "delivered", "dropped", "skipped", "rows", "digest"}
 )
 
@@ -130,6 +134,7 @@ type parser struct {
 	*jsontext.Reader
 	sequence Sequence
 	runs     []Run
+	commits  []string
 }
 
 func (p *parser) member(key string) (err error) {
@@ -152,6 +157,12 @@ func (p *parser) member(key string) (err error) {
 			r := Run{}
 			err := p.Members("a run", len(runKeys), runKeys, func(key string) error { return p.run(&r, key) })
 			p.runs = append(p.runs, r)
+			return err
+		})
+	case "commits":
+		err = p.List("names with commits", maxPieces, func(int) error {
+			name, err := p.Text("a name with a commit")
+			p.commits = append(p.commits, name)
 			return err
 		})
 	}

@@ -3,6 +3,7 @@ package certificate_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,25 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestCommits: runs over equal files of two commits are one certificate, which names both.
+func TestCommits(t *testing.T) {
+	a, b := sample(t), sample(t)
+	a.Commits, b.Commits = []string{"hf://datasets/o/n@b"}, []string{"hf://datasets/o/n@a", "hf://datasets/o/n@b"}
+	sum, err := a.Add(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := sum.JSON()
+	back, again := certificate.Parse(written)
+	const commits = `"commits":["hf://datasets/o/n@a","hf://datasets/o/n@b"]}`
+	if err != nil || again != nil || !strings.HasSuffix(string(written), commits) {
+		t.Errorf("%s, %v, %v", written, err, again)
+	}
+	if !slices.Equal(back.Commits, sum.Commits) || !strings.Contains(back.String(), "\n  of the files of hf://datasets/o/n@a, hf://datasets/o/n@b\n") {
+		t.Errorf("read as %s", back)
+	}
+}
+
 // Parse accepts spaces and another order of keys, as other programs write them.
 func TestJSONOfOtherWriters(t *testing.T) {
 	var values map[string]any
@@ -79,7 +99,7 @@ func TestParseRefused(t *testing.T) {
 		{with(`"seed"`, `"Seed"`), `/Seed: "Seed" is not a key; write "seed": keys are matched by case`},
 		{with(`"parts"`, `"Parts"`), `/runs/0/Parts: "Parts" is not a key; write "parts": keys are matched by case`},
 		{with(`"skipped":[],`, ``), `/runs/0: a run needs the key "skipped"`},
-		{with(`"seed":7`, `"seed":7,"mesh":1`), `/mesh: "mesh" is not a key; the keys here are meshfeed, order, dataset, records, seed, runs`},
+		{with(`"seed":7`, `"seed":7,"mesh":1`), `/mesh: "mesh" is not a key; the keys here are meshfeed, order, dataset, records, seed, runs, commits`},
 		{with(`"seed":7`, `"seed":7e0`), `/seed: the number is not written as an integer (line 1, byte 102)`},
 		{with(first, `[0,3,0,1792,9]`), `/runs/0/delivered/0/4: expected a piece as [epoch, epochs, first, last], but the list has more than 4 elements`},
 		{with(first, `[0,3,0]`), `/runs/0/delivered/0: expected a piece as [epoch, epochs, first, last], but the list has 3`},
@@ -102,7 +122,7 @@ func TestParseRefused(t *testing.T) {
 		{with(`"parts":2`, `"parts":4294967296`), `/runs/0/parts: expected a number of parts from 0 to 2147483648, but found 4294967296`},
 		{with(`0002"`, `0002"`[1:]), `/runs/0/digest: "0000000000000001000000000000002" must have 32 hexadecimal digits`},
 		{with(`0e0f"`, `0e0x"`), `/dataset: "000102030405060708090a0b0c0d0e0x" must have 32 hexadecimal digits`},
-		{with(`shuffle.1`, strings.Repeat("x", 65)), `/order: the name of an order is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" and has 65 bytes, but may have 64; choose a shorter one`},
+		{with(`shuffle.1`, strings.Repeat("x", 1025)), `/order: the name of an order is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" and has 1025 bytes, but may have 1024; choose a shorter one`},
 		{with(first, `[0,1,0,1]`+strings.Repeat(`,[9,1,0,1]`, 9000)), `/runs/0/delivered: the list is longer than 8192`},
 		{with(run, run+strings.Repeat(","+run, 1700)), `its runs have more than 8192 pieces`},
 		{with(run, run+","+strings.Replace(run, `[[1,2]]`, `[[0,1]]`, 1)), `the runs are not in canonical form`},

@@ -16,6 +16,9 @@ const maxListed = 16
 func (c Certificate) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "certificate of %s, seed %d, over %s of dataset %s\n", c.Order, c.Seed, counted(c.Records, "record"), c.Dataset)
+	if len(c.Commits) > 0 {
+		fmt.Fprintf(&b, "  of the files of %s\n", strings.Join(c.Commits, ", "))
+	}
 	for i, r := range c.runs {
 		if i == maxListed {
 			fmt.Fprintf(&b, "  and %s more\n", counted(int64(len(c.runs)-i), "run"))

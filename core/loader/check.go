@@ -1,9 +1,11 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/sampler"
@@ -171,9 +173,16 @@ func (c *checker) checkFill(fill map[string]any, schema source.Schema) {
 	}
 }
 
-// checkFingerprint compares the document's fingerprint with the source's.
-func checkFingerprint(d *layout.DatasetSpec, live source.Fingerprint) error {
-	if d == nil || d.Fingerprint == "" || d.Fingerprint == live.String() {
+// checkContent compares the document's commits and fingerprint with the source's.
+func checkContent(d *layout.DatasetSpec, src source.Source, live source.Fingerprint) error {
+	if d == nil {
+		return nil
+	}
+	if commits := source.CommitsOf(src); d.Commits != nil && !slices.Equal(d.Commits, commits) {
+		return fail(status.Incompatible, "the layout is for the files of %s, but the dataset has those of %s", strings.Join(d.Commits, " and "), cmp.Or(strings.Join(commits, " and "), "no commit")).
+			WithHint("open the commit that was planned for, or change /dataset/commits")
+	}
+	if d.Fingerprint == "" || d.Fingerprint == live.String() {
 		return nil
 	}
 	return fail(status.Incompatible, "the layout is for the dataset with fingerprint %s, but this one has %s", d.Fingerprint, live).

@@ -27,9 +27,10 @@ func (l *Loader) Certificate() (c certificate.Certificate, err error) {
 	return l.withUnits(c)
 }
 
-// withUnits adds the units of the dataset to a certificate if its order needs them.
+// withUnits adds the commits of the dataset to a certificate, and its units if the order needs them.
 // Checking them makes the order, which takes time for each unit, so it is done once.
 func (l *Loader) withUnits(c certificate.Certificate) (certificate.Certificate, error) {
+	c.Commits = source.CommitsOf(l.src)
 	if !sampler.NeedsUnits(c.Order) {
 		return c, nil
 	}

@@ -82,11 +82,11 @@ func newLoader(ctx context.Context, src source.Source, o Options) (*Loader, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFingerprint(planned, fingerprint); err != nil {
+	if err := checkContent(planned, src, fingerprint); err != nil {
 		return nil, err
 	}
 	l := &Loader{src: src, o: o, grid: gridOf(o.Layout, src), count: &batch.Count{}, certified: &atomic.Pointer[certificate.Certificate]{}}
-	live := State{Dataset: fingerprint, Records: src.Len()}
+	live := State{Dataset: fingerprint, Records: src.Len(), Commit: commitOf(src)}
 	if live.Order, live.Seed, err = o.order(planned, src); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (l *Loader) remesh(lay *layout.Layout, process int, alloc batch.Allocator) 
 	if err := check(l.src, &next.o, planned); err != nil {
 		return nil, err
 	}
-	if err := checkFingerprint(planned, next.first.state.Dataset); err != nil {
+	if err := checkContent(planned, l.src, next.first.state.Dataset); err != nil {
 		return nil, err
 	}
 	if err := next.planFor(process); err != nil {

@@ -24,18 +24,21 @@ type State struct {
 	Seed     int64              // seed of the order
 	Epoch    int64              // position of the next batch
 	Position int64              // records of the epoch that were delivered
+	Commit   string             // of the files, if all are of one commit of the hub; else ""
 }
 
 const (
 	stateVersion  = 1
-	maxStateBytes = 4096 // bytes of a text to parse; JSON writes at most 256
+	maxWritten    = 256  // bytes that JSON writes
+	maxStateBytes = 4096 // bytes of a text to parse
+	commitDigits  = 40
 	maxEpoch      = 1 << 53
 )
 
 // JSON returns the state as one line of JSON: at most 256 bytes, and the same bytes
-// for the same state.
+// for the same state. If the numbers are so long that a commit does not fit, the commit is left out.
 func (s State) JSON() []byte {
-	dst := make([]byte, 0, 256)
+	dst := make([]byte, 0, maxWritten)
 	number := func(key string, v int64) {
 		dst = append(dst, key...)
 		dst = strconv.AppendInt(dst, v, 10)
@@ -48,6 +51,9 @@ func (s State) JSON() []byte {
 	number(`,"seed":`, s.Seed)
 	number(`,"epoch":`, s.Epoch)
 	number(`,"position":`, s.Position)
+	if commit := `,"commit":"` + s.Commit + `"`; s.Commit != "" && len(dst)+len(commit) < maxWritten {
+		dst = append(dst, commit...)
+	}
 	return append(dst, '}')
 }
 
@@ -68,7 +74,7 @@ func (s *State) UnmarshalJSON(text []byte) error {
 func (s State) Cursor() batch.Cursor { return batch.Cursor{Epoch: s.Epoch, Position: s.Position} }
 
 // ParseState parses a state. It is as strict as [jsontext.Reader]: the text must
-// have every key once, in any order, and no other. The error is Incompatible for a
+// have every key but the commit once, in any order, and no other. The error is Incompatible for a
 // state of another version, and InvalidArgument for anything else that is wrong.
 func ParseState(text []byte) (State, error) {
 	if len(text) > maxStateBytes {
@@ -79,7 +85,7 @@ func ParseState(text []byte) (State, error) {
 		return State{}, err
 	}
 	var s State
-	err = r.Members("a state", len(stateKeys), stateKeys, func(key string) error { return s.parse(r, key) })
+	err = r.Members("a state", len(stateKeys)-1, stateKeys, func(key string) error { return s.parse(r, key) })
 	if err == nil && s.Position > s.Records {
 		err = badState("/position", fmt.Sprintf("position %d is beyond the %d records", s.Position, s.Records))
 	}
@@ -89,7 +95,7 @@ func ParseState(text []byte) (State, error) {
 	return s, nil
 }
 
-var stateKeys = []string{"meshfeed", "order", "dataset", "records", "seed", "epoch", "position"}
+var stateKeys = []string{"meshfeed", "order", "dataset", "records", "seed", "epoch", "position", "commit"}
 
 // parse parses the value of a key.
 func (s *State) parse(r *jsontext.Reader, key string) (err error) {
@@ -118,6 +124,10 @@ func (s *State) parse(r *jsontext.Reader, key string) (err error) {
 		s.Epoch, err = r.Integer("an epoch", 0, maxEpoch)
 	case "position":
 		s.Position, err = r.Integer("a position", 0, sampler.MaxRecords)
+	case "commit":
+		if s.Commit, err = r.Text("a commit"); err == nil && (len(s.Commit) != commitDigits || strings.Trim(s.Commit, "0123456789abcdef") != "") {
+			err = r.Fail("%q is not a commit (%d hexadecimal digits)", s.Commit, commitDigits)
+		}
 	}
 	return err
 }
@@ -141,6 +151,9 @@ func (s State) fits(live State, ignoreDataset, mixed bool) error {
 	}
 	if !ignoreDataset {
 		compare("dataset", s.Dataset.String(), live.Dataset.String())
+	}
+	if s.otherCommit(live) && differ != nil {
+		compare("commit", s.Commit, live.Commit)
 	}
 	compare("records", s.Records, live.Records)
 	compare("order", strconv.Quote(s.Order), strconv.Quote(live.Order))
@@ -177,7 +190,15 @@ func (s State) appended(live State, src source.Source) (bool, error) {
 	return false, nil
 }
 
+// otherCommit reports whether the live dataset is of another commit than the saved one.
+func (s State) otherCommit(live State) bool {
+	return s.Commit != "" && live.Commit != "" && s.Commit != live.Commit
+}
+
 func (s State) remedy(live State, mixed bool) string {
+	if s.otherCommit(live) && s.Dataset != live.Dataset {
+		return fmt.Sprintf("open the commit that was saved: write @%s as the revision, as in hf://datasets/ORG/NAME@%s", s.Commit, s.Commit)
+	}
 	if s.Dataset != live.Dataset && s.Records == live.Records && s.Order == live.Order && s.Seed == live.Seed {
 		if mixed {
 			return fmt.Sprintf(`mix the datasets that were saved, with the same options and schedule; you may append stages that begin at record %d of epoch %d or later`, s.Position, s.Epoch)
@@ -185,4 +206,14 @@ func (s State) remedy(live State, mixed bool) string {
 		return `open the dataset that was saved, with the same views; if its records are the same, pass dataset="ignore" (Go: IgnoreDataset, C: MF_IGNORE_DATASET)`
 	}
 	return "continue with the dataset, order and seed that were saved"
+}
+
+// commitOf returns the commit of a source, if all its files are of one.
+func commitOf(src source.Source) string {
+	names := source.CommitsOf(src)
+	if len(names) != 1 {
+		return ""
+	}
+	_, commit, _ := strings.Cut(names[0], "@")
+	return commit
 }

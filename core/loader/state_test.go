@@ -2,9 +2,11 @@ package loader_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/loader"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -32,6 +34,58 @@ func TestStateText(t *testing.T) {
 	}
 }
 
+const commit = "0123456789012345678901234567890123456789"
+
+// TestStateOfACommit: a state names the commit of its files, and an error names the commits that differ.
+func TestStateOfACommit(t *testing.T) {
+	src := &committed{Source: digits(80), names: []string{"hf://datasets/org/name@" + commit}}
+	lay := newLayout(t, document(8))
+	l := newLoader(t, src, loader.Options{Layout: lay})
+	saved := l.State()
+	if text := string(saved.JSON()); !strings.HasSuffix(text, `,"position":0,"commit":"`+commit+`"}`) {
+		t.Error(text)
+	}
+	if c, err := l.Certificate(); err != nil || !slices.Equal(c.Commits, src.names) {
+		t.Errorf("%v, %v", c.Commits, err)
+	}
+	other := strings.Repeat("ab", 20)
+	src.names = []string{"hf://datasets/org/name@" + other}
+	moved := newLoader(t, src, loader.Options{Layout: lay})
+	if err := moved.Restore(saved.JSON(), false); err != nil || moved.State().Commit != other {
+		t.Errorf("equal files: %v", err)
+	}
+	fp := saved.Dataset.String()
+	saved.Dataset[0] ^= 0xff
+	wantError(t, moved.Restore(saved.JSON(), false), status.Incompatible, "loader: the saved state is of another run: dataset saved "+saved.Dataset.String()+", live "+fp+
+		"; commit saved "+commit+", live "+other+"; open the commit that was saved: write @"+commit+" as the revision, as in hf://datasets/ORG/NAME@"+commit)
+	src.names = append(src.names, "hf://datasets/org/other@"+commit)
+	if s := newLoader(t, src, loader.Options{Layout: lay}).State(); s.Commit != "" {
+		t.Errorf("of two commits: %s", s)
+	}
+	d := lay.Document()
+	d.Dataset = &layout.DatasetSpec{Records: 80, Commits: src.names[1:]}
+	planned, err := layout.New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.names = src.names[:1]
+	_, err = loader.New(src, loader.Options{Layout: planned})
+	wantError(t, err, status.Incompatible, "loader: the layout is for the files of hf://datasets/org/other@"+commit+", but the dataset has those of hf://datasets/org/name@"+other+
+		"; open the commit that was planned for, or change /dataset/commits")
+}
+
+// committed is a source of files of commits.
+type committed struct {
+	source.Source
+	names []string
+}
+
+func (c *committed) Facts() source.Facts {
+	f := c.Source.Facts()
+	f.Commits = func() []string { return c.names }
+	return f
+}
+
 func TestLongestState(t *testing.T) {
 	for _, order := range append(sampler.Names(), sampler.Local(sampler.MaxLocalParts, sampler.MaxLocalBatch), sampler.Blocks(sampler.MaxWindow, sampler.MaxBlock), "blocks.1:1048576:0:4503599627370495") {
 		s := loader.State{Order: order, Records: sampler.MaxRecords, Seed: -sampler.MaxSeed, Epoch: 1 << 53, Position: sampler.MaxRecords}
@@ -40,6 +94,10 @@ func TestLongestState(t *testing.T) {
 		}
 		if back, err := loader.ParseState(s.JSON()); err != nil || back != s {
 			t.Errorf("%s was read as %v, %v", s, back, err)
+		}
+		s.Commit = commit
+		if n := len(s.JSON()); n > 256 {
+			t.Errorf("%d bytes: %s", n, s)
 		}
 	}
 }
@@ -96,13 +154,14 @@ func TestStateRefused(t *testing.T) {
 		{with(`"seed":-3`, `"seed":-3,"seed":-3`), `/seed: key "seed" occurs twice; name it once`},
 		{with(`"seed"`, `"Seed"`), `/Seed: "Seed" is not a key; write "seed": keys are matched by case`},
 		{with(`"seed":-3`, `"seed":-3,"mesh":[1]`), `/mesh: values are nested deeper than 1 (line 1, byte 112)`},
-		{with(`"seed":-3`, `"seed":-3,"b":1,"a":1`), `/b: "b" is not a key; the keys here are meshfeed, order, dataset, records, seed, epoch, position`},
+		{with(`"seed":-3`, `"seed":-3,"b":1,"a":1`), `/b: "b" is not a key; the keys here are meshfeed, order, dataset, records, seed, epoch, position, commit`},
 		{with(`:-3`, `:"-3"`), `/seed: expected a seed, but found a string`},
 		{with(`:-3`, `:-3.0`), `/seed: the number is not written as an integer (line 1, byte 102)`},
 		{with(`:-3`, `:9007199254740993`), `/seed: the number is outside ±2^53 (line 1, byte 102)`},
 		{with(`:2,`, `:-1,`), `/epoch: expected an epoch from 0 to 9007199254740992, but found -1`},
 		{with(`:512`, `:1798`), `/position: position 1798 is beyond the 1797 records`},
 		{with(`0f"`, `0g"`), `/dataset: "000102030405060708090a0b0c0d0e0g" is not a fingerprint (32 hexadecimal digits)`},
+		{with(`:512`, `:512,"commit":"0123"`), `/commit: "0123" is not a commit (40 hexadecimal digits)`},
 		{with(`"shuffle.1"`, `7`), `/order: expected the name of an order, but found a number`},
 		{with(`"shuffle.1"`, `"`+strings.Repeat("x", 65)+`"`), `/order: the name of an order is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" and has 65 bytes, but may have 64; choose a shorter one`},
 		{strings.Repeat(" ", 4097), "the text has 4097 bytes, but a state has at most 256"},

@@ -35,6 +35,10 @@ type Facts struct {
 	// Fetched returns what was read from other machines so far, for all loaders over the source.
 	Fetched func() Fetched
 
+	// Commits returns the names under which the same files open again, if a branch may move: sorted, and
+	// each with a commit, such as "hf://datasets/ORG/NAME@0123456789012345678901234567890123456789".
+	Commits func() []string
+
 	// Check reads what it needs to verify that the rows [start, stop) of the fields have the
 	// shapes of the schema. It is for sources with lists, because metadata do not prove the
 	// shapes of lists. The error names the first record with another shape. A range that was
@@ -124,6 +128,9 @@ func DecodingOf(src Source) Work { return answer(src.Facts().Decoding) }
 
 // FetchedOf returns what a source has read from other machines so far.
 func FetchedOf(src Source) Fetched { return answer(src.Facts().Fetched) }
+
+// CommitsOf returns the Commits of a source.
+func CommitsOf(src Source) []string { return answer(src.Facts().Commits) }
 
 // VersionOf returns the Version of a source. It is empty if all values are covered by the
 // fingerprint. The error is also Unsupported if the fingerprint covers samples, and the source has no version.

@@ -16,7 +16,7 @@ import (
 // replace these.
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
-		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Fetched: b.fetched, Components: b.components, Version: b.version, Drawn: b.drawn,
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Fetched: b.fetched, Commits: b.commits, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
 	for _, below := range b.facts {
 		if below.Changes != nil {
@@ -152,6 +152,15 @@ func (b *base) fetched() (sum source.Fetched) {
 		sum = source.Fetched{Requests: sum.Requests + f.Requests, Retries: sum.Retries + f.Retries, Planned: sum.Planned + f.Planned, Bytes: sum.Bytes + f.Bytes}
 	}
 	return sum
+}
+
+// commits joins the commits of the datasets below.
+func (b *base) commits() (all []string) {
+	for _, s := range b.below {
+		all = append(all, source.CommitsOf(s)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // version joins the versions of the datasets below.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ class WebServer:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.documents: dict[str, Any] = {}  # by path, which are sent as JSON
         self.version = 1
         self.requests: list[str] = []  # their ranges
         self.sent = 0  # bytes of bodies
@@ -32,6 +35,34 @@ class WebServer:
             self.sent += size
 
 
+class Hub:
+    """A stand-in for the Hugging Face hub with one dataset, hf://datasets/org/name.
+
+    Args:
+        server: serves it.
+    """
+
+    def __init__(self, server: WebServer) -> None:
+        self._server = server
+
+    def commit(self, sha: str, files: dict[str, bytes]) -> None:
+        """Moves the branch main to a commit, which has files by their names in a directory."""
+        documents, dataset = self._server.documents, "datasets/org/name"
+        documents[f"/api/{dataset}/tree/{sha}"] = [{"type": "directory", "path": "data"}]
+        documents[f"/api/{dataset}/tree/{sha}/data"] = [
+            {
+                "type": "file",
+                "path": f"data/{name}",
+                "size": len(data),
+                "lfs": {"oid": hashlib.sha256(data).hexdigest()},
+            }
+            for name, data in files.items()
+        ]
+        for name, data in files.items():
+            self._server.files[f"/{dataset}/resolve/{sha}/data/{name}"] = data
+        documents[f"/api/{dataset}/revision/main"] = {"sha": sha}
+
+
 @contextmanager
 def web_server() -> Iterator[WebServer]:
     """Serves on the loopback interface until the end of the block."""
@@ -41,6 +72,14 @@ def web_server() -> Iterator[WebServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if (document := state.documents.get(self.path.partition("?")[0])) is not None:
+                body = json.dumps(document).encode()
+                state.begin(self.path)
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+                return
             asked = self.headers.get("Range", "")
             code = state.before(state.begin(asked)) or 206
             data = state.files.get(self.path)

@@ -13,6 +13,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -138,12 +139,33 @@ func split(path string) []string {
 
 var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// commit returns the commit of a revision, which is asked for once.
-func (op *Opener) commit(ctx context.Context, p place) (string, error) {
-	if commit.MatchString(p.revision) {
-		return p.revision, nil
+// Commits returns the commits that names of datasets stand for, as far as they are known.
+func (op *Opener) Commits() map[string]string {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	return maps.Clone(op.commits)
+}
+
+// Pin makes names of datasets stand for commits. It is called before the first search.
+func (op *Opener) Pin(commits map[string]string) error {
+	for name, sha := range commits {
+		if p, err := placeOf(name); err != nil || p.root != name || !commit.MatchString(sha) {
+			return status.Errorf(status.InvalidArgument, "arrowio", "%s is no dataset of the hub with the commit %q", name, sha).
+				WithHint("give what another process has resolved, unchanged")
+		}
 	}
 	op.mu.Lock()
+	defer op.mu.Unlock()
+	maps.Copy(op.commits, commits)
+	return nil
+}
+
+// commit returns the commit of a revision, which is asked for once.
+func (op *Opener) commit(ctx context.Context, p place) (string, error) {
+	op.mu.Lock()
+	if commit.MatchString(p.revision) {
+		op.commits[p.root] = p.revision
+	}
 	known := op.commits[p.root]
 	op.mu.Unlock()
 	if known != "" {

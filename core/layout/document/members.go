@@ -103,11 +103,14 @@ func dataset(s *layout.DatasetSpec) form.Value {
 		form.Key("records", form.Integer(&s.Records, "a number of records", 0, layout.MaxRecords), "How many records the dataset has.").Required(),
 		form.Key("fields", form.ByName(&s.Fields, "an object of fields", nil, 0, field), "Shape of one row and element type, by name."),
 		form.Key("fingerprint", form.Described(`"type":"string","pattern":"^[0-9a-f]{32}$"`, form.Word(&s.Fingerprint, "a fingerprint")), "The fingerprint of the dataset, as `meshfeed verify` prints it."),
+		form.Key("commits", form.List(&s.Commits, "a list of names with commits", layout.MaxCommits, commit), "The names under which the files of a hub open again: hf://datasets/ORG/NAME@COMMIT."),
 		form.Key("order", form.Word(&s.Order, "the name of an order"), `"sequential.1", "shuffle.1", "local.1:G:B", "blocks.1:W:B:H", or a short name: "sequential", "shuffle", `+
 			`or one with parameters that follow from the run: "local", "blocks", "blocks:W" or "blocks:W:B".`).Default(`"sequential.1"`),
 		form.Key("seed", form.Integer(&s.Seed, "a seed", -layout.MaxInteger, layout.MaxInteger), "The seed of the order.").Default("0"),
 	)
 }
+
+func commit(to *string) form.Value { return form.Word(to, "a name with a commit") }
 
 func field(f *layout.FieldSpec) (*string, form.Value) {
 	return &f.Name, form.Object("a field",

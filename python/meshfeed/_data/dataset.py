@@ -723,6 +723,11 @@ def units(dataset: Dataset) -> Mapping[str, int] | None:
     return dataset._facts.get("units")
 
 
+def commits(dataset: Dataset) -> Sequence[str]:
+    """Returns the names with commits under which the same files of a hub open again."""
+    return dataset._commits
+
+
 def cache(dataset: Dataset) -> Mapping[str, Any]:
     """Returns the folder of decoded data and its bytes, or the problem, or nothing."""
     found: Mapping[str, Any] = calls.dataset_facts(dataset.handle).get("cache", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from meshfeed._data.dataset import Dataset, cache_folder, compare_files, origin
 from meshfeed._data.fields import Field, element, row_shape
 from meshfeed._io import arraylike
 from meshfeed._io.arguments import Checks, is_field_name
+from meshfeed._jobs import commits
 from meshfeed._native import arrow, calls
 
 log = logging.getLogger("meshfeed")
@@ -144,7 +146,8 @@ def open(
         wanted = _columns(check, columns)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
         chosen = None if split is None else check.name("split", _split_name(split))
-        handle = calls.dataset_open(
+        opened = functools.partial(
+            calls.dataset_open,
             listed,
             io=mode,
             allow_duplicates=allowed,
@@ -157,7 +160,7 @@ def open(
             skip=check.integer("skip", skip, 0, 2**63 - 1),
             images=bool(check.boolean("images", images)),
         )
-        ds = Dataset(handle)
+        ds = Dataset(commits.of_job(listed, lambda known: opened(commits=known)))
         if cache is None:
             origin(ds).uncached = list(origin(ds).packed)
         if full:

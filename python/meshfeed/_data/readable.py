@@ -133,6 +133,11 @@ class Readable(Resource):
         return [Skipped(s["name"], s["type"], s["reason"]) for s in self._facts["skipped"]]
 
     @property
+    def _commits(self) -> list[str]:
+        """The names with commits under which the same files of a hub open again."""
+        return list(self._facts.get("pinned", ()))
+
+    @property
     def _not_arrays(self) -> list[Skipped]:
         """The ragged fields and the skipped columns, with the reasons."""
         ragged = [f for f in self._facts["fields"] if f.get("ragged")]
@@ -171,6 +176,7 @@ class Readable(Resource):
         lines = [f"  {f}{' (may hold nulls)' if f.nullable else ''}" for f in self.schema.values()]
         lines += [f"  {s.name}: not an array, {s.reason}" for s in self.skipped]
         packed = ", encoded" if self._origin.packed else ""
+        lines += [f"  from {name}" for name in self._commits]
         return "\n".join([f"Dataset of {len(self)} records{packed}", *lines])
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from meshfeed._native.lock import Lock
 
+SHORT_MS = 10_000  # to wait for a key that exists
+
 
 @runtime_checkable
 class Coordinator(Protocol):
@@ -58,6 +60,16 @@ class JaxCoordinator:
     def set(self, key: str, value: bytes) -> None:
         """Sets a key."""
         self.client.key_value_set_bytes(key, value, allow_overwrite=True)
+
+    def first(self, key: str, value: bytes) -> bytes:
+        """Sets a key unless it exists, and returns its value."""
+        try:
+            self.client.key_value_set_bytes(key, value, allow_overwrite=False)
+        except RuntimeError as e:  # the base of JAX's error
+            if not str(e).startswith("ALREADY_EXISTS"):
+                raise
+            value = self.client.blocking_key_value_get_bytes(key, SHORT_MS)
+        return value
 
     def get(self, key: str, seconds: float) -> bytes | None:
         """Waits for a key."""

@@ -143,11 +143,17 @@ def last_step(check: Checks, remainder: Any, mask_name: Any) -> dict[str, Any]:
 
 
 def dataset(
-    records: int, fields: Mapping[str, tuple[str, list[int]]], *, order: str | None, seed: int
+    records: int,
+    fields: Mapping[str, tuple[str, list[int]]],
+    *,
+    commits: Sequence[str],
+    order: str | None,
+    seed: int,
 ) -> dict[str, Any]:
     """Returns the part "dataset" of a document."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
-    return {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
+    given = {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
+    return given | ({"commits": list(commits)} if commits else {})
 
 
 def devices(mesh: Mapping[str, Any]) -> list[Any]:

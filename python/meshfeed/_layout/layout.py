@@ -292,7 +292,9 @@ def layout(
         records = check.optional("records", records, 0, RECORDS)
         known = None
         if records is not None:
-            known = documents.dataset(records, facts, order=name, seed=seed)
+            known = documents.dataset(
+                records, facts, commits=getattr(fields, "_commits", ()), order=name, seed=seed
+            )
         budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
         limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}
         where = _mesh(check, mesh, processes, devices)

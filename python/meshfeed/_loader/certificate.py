@@ -75,6 +75,8 @@ class Certificate:
         records: the number of records of the dataset.
         seed: the seed of the order.
         runs: the runs, ordered by their positions.
+        commits: the names under which the files of a hub open again, such as
+            ``hf://datasets/ORG/NAME@COMMIT``; empty for other files.
 
     Examples:
         >>> import meshfeed as mf, numpy as np
@@ -96,6 +98,7 @@ class Certificate:
     records: int
     seed: int
     runs: tuple[Run, ...]
+    commits: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, text: str | bytes | Mapping[str, Any]) -> Certificate:
@@ -123,11 +126,14 @@ class Certificate:
         """Parses a text that the library wrote or has accepted."""
         values = json.loads(text)
         del values["meshfeed"]
-        return cls(**values | {"runs": tuple(_run(run) for run in values["runs"])})
+        commits = tuple(values.pop("commits", ()))
+        return cls(**values | {"runs": tuple(map(_run, values["runs"])), "commits": commits})
 
     def to_json(self) -> str:
         """Returns the certificate as one line of JSON, for storage beside a checkpoint."""
         values = {"meshfeed": 2, **dataclasses.asdict(self)}
+        if not self.commits:
+            del values["commits"]
         return json.dumps(values, separators=(",", ":"))
 
     @functools.cached_property

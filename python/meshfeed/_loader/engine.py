@@ -119,7 +119,9 @@ class Engine:
 
     def _notice_resume(self, saved: bytes) -> None:
         drops = self.batch.info["remainder"] == "drop"
-        notices.of_resume(json.loads(saved), self.batch.rows, drops=drops)
+        state = json.loads(saved)
+        notices.of_resume(state, self.batch.rows, drops=drops)
+        notices.of_commit(state, self._constants)
         notices.of_end(self.cursor.at[0], self.epochs)
 
     def _join(self) -> None:

@@ -26,6 +26,18 @@ def of_resume(saved: State, rows: int, *, drops: bool) -> None:
         log.warning(text, position, records, epoch, rows, left)
 
 
+def of_commit(saved: State, live: State) -> None:
+    """Logs that a branch of the hub has moved since a state was saved."""
+    old, new = saved.get("commit"), live.get("commit")
+    if old and new and old != new:
+        files = "equal" if saved["dataset"] == live["dataset"] else "different"
+        text = (
+            "the state was saved at commit %s, and the dataset is at commit %s; the files of the "
+        )
+        text += "dataset are %s"
+        log.warning(text, old, new, files)
+
+
 def of_end(epoch: int, epochs: int | None) -> None:
     """Logs that loops are empty, because all epochs are over.
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from meshfeed._data.dataset import fixed_fields, not_arrays, warn_of_skipped
+from meshfeed._data.dataset import commits, fixed_fields, not_arrays, warn_of_skipped
 from meshfeed._feed.arrowfeed import ArrowFeed
 from meshfeed._feed.feed import BlocksFeed, Build, Feed
 from meshfeed._io.arguments import Checks
@@ -115,7 +115,8 @@ def _document(
     parts, fields = options.parts, fixed_fields(options.source)
     facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
     given = {"order": options.order, "seed": options.seed}
-    dataset = documents.dataset(len(options.source), facts, order=None, seed=0)
+    source = options.source
+    dataset = documents.dataset(len(source), facts, commits=commits(source), order=None, seed=0)
     dataset |= parts.get("dataset", {})
     dataset |= {key: value for key, value in given.items() if value is not None}
     prefetch = parts.get("prefetch", 2) if options.prefetch is None else options.prefetch

@@ -150,6 +150,7 @@ class DatasetOptions(ctypes.Structure):
         (DType, "dtype"),
         (c_int32, "reserved"),
         (c_int64, "skip"),
+        (c_char_p, "commits"),
     )
 
 

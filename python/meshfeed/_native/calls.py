@@ -70,6 +70,7 @@ def dataset_open(
     dtype: np.dtype[Any] | None,
     skip: int,
     images: bool,
+    commits: Mapping[str, str],
 ) -> Handle:
     """Opens files. Without names of columns, all columns become fields."""
     options = _dataset_options(shapes)
@@ -79,6 +80,7 @@ def dataset_open(
     options.split = None if split is None else _field(split)
     options.cache, options.cache_bytes = os.fsencode(cache), cache_bytes
     options.dtype, options.skip = _dtype(dtype), skip
+    options.commits = json.dumps(commits).encode()
     options.flags = abi.ALLOW_DUPLICATES * allow_duplicates | abi.IMAGES * images
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
     return created("dataset", "mf_dataset_open", names, len(paths), byref(options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 
 import meshfeed as mf
 from tests.python.native.test_process import HANG
-from tests.python.webserver import WebServer, web_server
+from tests.python.webserver import Hub, WebServer, web_server
 
 FILES, ROWS, WIDTH = 4, 3000, 64
 
@@ -114,6 +115,54 @@ def test_a_changed_file_is_named(server: WebServer) -> None:
     )
     with ds, pytest.raises(mf.DataLossError, match=expected):
         batches(ds)
+
+
+def test_a_commit_is_named(
+    server: WebServer,
+    stored: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A dataset, its layout, its state and its certificate have the commit of a branch."""
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    first, equal, other = "a" * 40, "b" * 40, "c" * 40
+    hub = Hub(server)
+    a, b = (stored[f"/a-0{number}.parquet"] for number in range(2))
+
+    def loader(state: Any = None, revision: str = "") -> mf.Loader:
+        name = f"hf://datasets/org/name{revision}/data"
+        with mf.open(name, cache="memory") as ds:
+            assert f"from hf://datasets/org/name@{current}" in repr(ds.slice(0, 10))
+            return mf.Loader(ds, batch_size=100, state=state)
+
+    hub.commit(current := first, {"x.parquet": a})
+    with loader() as begun:
+        next(iter(begun))
+        state, done = begun.state(), begun.certificate()
+        text = begun.layout.to_json()
+    assert state["commit"] == first
+    assert len(json.dumps(state)) < 256
+    assert done.commits == (f"hf://datasets/org/name@{first}",)
+    assert f'"commits":["hf://datasets/org/name@{first}"]' in text
+    hub.commit(current := equal, {"x.parquet": a})
+    with loader(state) as again:  # the branch has moved, and the file is the same
+        next(iter(again))
+        both = done + again.certificate()
+    assert len(caplog.records) == 1
+    assert caplog.messages[0].endswith(
+        f"at commit {first}, and the dataset is at commit {equal}; "
+        "the files of the dataset are equal"
+    )
+    assert mf.Certificate.from_json(both.to_json()) == both
+    assert [name[-1] for name in both.commits] == ["a", "b"]
+    hub.commit(current := other, {"x.parquet": b})
+    expected = (
+        rf"commit saved {first}, live {other}; open the commit that was saved: write @{first}"
+    )
+    with pytest.raises(mf.IncompatibleError, match=expected):
+        loader(state)
+    current = first
+    loader(state, f"@{first}").close()
 
 
 def test_a_close_ends_requests(server: WebServer) -> None:

@@ -419,7 +419,7 @@ def loader_zero(done: mf.Certificate) -> mf.Certificate:
 
 
 NESTED = ": values are nested deeper than 8 (line 1, byte {})"
-KEYS = "the keys here are meshfeed, order, dataset, records, seed, runs"
+KEYS = "the keys here are meshfeed, order, dataset, records, seed, runs, commits"
 UNCHANGED = "pass on what a loader gave, unchanged"
 
 
