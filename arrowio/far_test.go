@@ -293,6 +293,59 @@ func TestReadsOfCompressedBatches(t *testing.T) {
 	})
 }
 
+// TestReadsOfBuffers: of a record batch, only the buffers of wanted columns are read, and those that lie close together
+// in one read. The headers were read at the opening.
+func TestReadsOfBuffers(t *testing.T) {
+	for _, name := range []string{"fixed.arrow", "lz4.arrow"} {
+		data, err := os.ReadFile("../internal/arrowmeta/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, err := arrowio.OpenFiles(t.Context(), []string{name}, arrowio.Options{Opener: blobtest.Memory{name: data}, Cache: "memory"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer near.Close()
+		const field = 2 // 4 bytes of about 80
+		want := gatherRows(t, near, field)
+		synctest.Test(t, func(t *testing.T) {
+			hints := farHints
+			hints.Gap = 64
+			f := &blobtest.Far{Opener: blobtest.Memory{name: data}, Latency: latency, Suits: hints}
+			ds, _, _ := openFar(t, f, name, arrowio.Options{Cache: t.TempDir()})
+			defer ds.Close()
+			if got := gatherRows(t, ds, field); !bytes.Equal(got, want) {
+				t.Errorf("%s: other rows", name)
+			}
+			reads, batches := f.Take(), ds.Files()[0].Batches
+			if rows := int64(len(want)); reads.Number > batches || reads.Bytes > rows+int64(batches)*128 {
+				t.Errorf("%s: %+v for %d bytes of rows in %d record batches", name, reads, rows, batches)
+			}
+		})
+	}
+}
+
+// TestNoRoomFarAway: a folder that cannot hold ragged fields is an error before the first rows, with both numbers.
+func TestNoRoomFarAway(t *testing.T) {
+	data, err := os.ReadFile("testdata/parquet/ragged.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int64]string{10: " bytes, but the cache in ", 1 << 20: ""} {
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: time.Microsecond, Suits: farHints}
+		ds, _, _ := openFar(t, f, "x.parquet", arrowio.Options{Cache: t.TempDir(), CacheBytes: limit})
+		defer ds.Close()
+		r, err := ds.Reader([]int{0})
+		if (err != nil) != (want != "") || err != nil && (status.CodeOf(err) != status.ResourceExhausted ||
+			!strings.HasPrefix(err.Error(), "arrowio: the decoded fields take about ") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v", err)
+		}
+		if err == nil {
+			_ = r.Close()
+		}
+	}
+}
+
 // TestReadsOfLargeFooters: a second read has the rest of a footer of more than 64 KiB.
 func TestReadsOfLargeFooters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

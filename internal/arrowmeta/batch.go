@@ -1,6 +1,9 @@
 package arrowmeta
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Node holds the counts of one column, or of one child, in a record batch.
 type Node struct {
@@ -41,6 +44,13 @@ type RecordBatch struct {
 	buffers  []Buffer
 	variadic []int64 // data buffers of each view column
 	before   []int   // running sums of variadic: data buffers of each view column and all columns before it
+}
+
+// Clone returns a copy. It stays as it is when a scan goes on.
+func (b *RecordBatch) Clone() *RecordBatch {
+	c := *b
+	c.nodes, c.buffers, c.variadic, c.before = slices.Clone(b.nodes), slices.Clone(b.buffers), slices.Clone(b.variadic), slices.Clone(b.before)
+	return &c
 }
 
 // Node returns the counts of a column. The batch must contain it: after a column of

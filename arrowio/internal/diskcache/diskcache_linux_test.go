@@ -183,6 +183,33 @@ func TestOldestUseGoesFirst(t *testing.T) {
 	}
 }
 
+// TestFullDisk: if others have filled the disk, entries that no process uses make room. Without any, a writer fails.
+func TestFullDisk(t *testing.T) {
+	f := open(t, t.TempDir(), 1<<30)
+	used := mustPut(t, f, "used", 1000)
+	_ = mustPut(t, f, "old", 1000).Close()
+	defer func() { writeAt = (*os.File).WriteAt }()
+	writeAt = func(file *os.File, p []byte, at int64) (int, error) {
+		if _, err := os.Stat(f.entry("old")); err == nil || at >= 5000 {
+			return 0, &fs.PathError{Op: "write", Path: file.Name(), Err: syscall.ENOSPC}
+		}
+		return file.WriteAt(p, at)
+	}
+	if file, err := put(f, "new", make([]byte, 5000)); err != nil {
+		t.Error(err)
+	} else {
+		_ = file.Close()
+	}
+	_, err := put(f, "large", make([]byte, 6000))
+	if want := fmt.Sprintf("arrowio: the cache in %s: no space left on device; make room, or keep decoded rows in memory (cache=\"memory\")", f.Path()); err == nil || err.Error() != want || status.CodeOf(err) != status.ResourceExhausted {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	if list, err := f.List(); err != nil || len(list) != 1 || list[0].Key != "used" || !has(t, f, "used") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	_ = used.Close()
+}
+
 // TestOneWriter: a second writer of an entry gets nothing, during the first and after it.
 func TestOneWriter(t *testing.T) {
 	f := open(t, t.TempDir(), 1<<20)

@@ -1,7 +1,9 @@
 package diskcache
 
 import (
+	"errors"
 	"os"
+	"syscall"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -20,6 +22,8 @@ const (
 	reserveBytes = 16 << 20
 	reserveShare = 256
 )
+
+var writeAt = (*os.File).WriteAt // tests replace it
 
 // Create begins an entry. It returns nil if another process writes it, or has just written
 // it. The caller must call Commit or Abort.
@@ -57,7 +61,12 @@ func (s *Scratch) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := s.file.WriteAt(p, s.end)
+	n, err := writeAt(s.file, p, s.end)
+	if errors.Is(err, syscall.ENOSPC) { // others have filled the disk
+		if yield := s.folder.shrinkBy(reserveBytes, s.key); yield == nil {
+			n, err = writeAt(s.file, p, s.end)
+		}
+	}
 	s.end += int64(n)
 	return n, s.folder.failed(err)
 }
@@ -69,7 +78,7 @@ func (s *Scratch) reserve(need int64) error {
 		if err := s.file.Truncate(size); err != nil {
 			return s.folder.failed(err)
 		}
-		fits, err := s.folder.shrink(s.key)
+		fits, err := s.folder.shrink(s.folder.limit, s.key)
 		if err != nil {
 			return err
 		}
@@ -82,29 +91,38 @@ func (s *Scratch) reserve(need int64) error {
 		WithHint("give it more (cache_bytes), or clear it: meshfeed cache clear").With("path", s.folder.path)
 }
 
-// shrink removes the entries that were used longest ago until the limit holds, but none
+// shrinkBy makes the files shorter by a number of bytes together, as shrink does.
+func (f *Folder) shrinkBy(bytes int64, key string) error {
+	list, err := f.files()
+	if err == nil {
+		_, err = f.shrink(total(list)-bytes, key)
+	}
+	return err
+}
+
+// shrink removes the entries that were used longest ago until a limit holds, but none
 // that is in use. It reports whether the limit holds.
-func (f *Folder) shrink(key string) (fits bool, err error) {
+func (f *Folder) shrink(limit int64, key string) (fits bool, err error) {
 	list, err := f.files()
 	if err != nil {
 		return false, err
 	}
 	bytes := total(list)
-	if bytes > f.limit {
+	if bytes > limit {
 		if list, err = f.clean(key); err != nil {
 			return false, err
 		}
 		bytes = total(list)
 	}
 	for i := range list {
-		if bytes <= f.limit {
+		if bytes <= limit {
 			break
 		}
 		if !list[i].Scratch && f.remove(&list[i]) == nil {
 			bytes -= list[i].Bytes
 		}
 	}
-	return bytes <= f.limit, nil
+	return bytes <= limit, nil
 }
 
 // Commit ends the entry, and returns it as Find does. Its bytes are on the disk before it

@@ -50,7 +50,8 @@ type Contents interface {
 	// values.
 	Decoding(ctx context.Context, unit, column int, field *arrowtype.Field) (Decoding, error)
 
-	// Size returns about how many bytes a column of a unit has decoded.
+	// Size returns about how many bytes a column of a unit has decoded, or -1 if only a decoding
+	// tells.
 	Size(ctx context.Context, unit, column int, field *arrowtype.Field) (int64, error)
 
 	// Stored returns where the bytes are that the decoding of a column of a unit reads. They

@@ -22,10 +22,8 @@ func (*Plain) Decoding(context.Context, int, int, *arrowtype.Field) (Decoding, e
 	return Decoding{}, status.New(status.Internal, "arrowio", "rows that are stored plainly were decoded")
 }
 
-// Size implements Contents. A column has at most the bytes of its unit, unless text holds small numbers.
-func (c *Plain) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
-	return c.Facts.Units[unit].Length, nil
-}
+// Size implements Contents.
+func (*Plain) Size(context.Context, int, int, *arrowtype.Field) (int64, error) { return -1, nil }
 
 // Stored implements Contents.
 func (c *Plain) Stored(unit, _ int) []resident.Extent { return c.Facts.Units[unit : unit+1] }

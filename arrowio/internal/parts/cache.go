@@ -233,7 +233,9 @@ func (c *Cache) exceeds(fields []int, bytes int64) bool {
 				field := c.files.Fields[i]
 				size := (c.inMemory.Index.Rows(batch)*field.RowBits() + 7) / 8
 				if field.Ragged > 0 {
-					size, _ = f.Size(c.life, batch, field)
+					if size, _ = f.Size(c.life, batch, field); size < 0 { // most often it has fewer bytes than its unit
+						size = f.StoredBytes(batch - f.First)
+					}
 				}
 				if bytes -= size; bytes < 0 {
 					return true
@@ -250,20 +252,32 @@ func (c *Cache) newSet(fields []int) (*set, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	need := int64(0)
-	for _, i := range fields {
-		if f := c.inMemory.Fields[i]; f.Ragged == 0 {
-			need += c.inMemory.Index.Len() * f.RowBits() / 8
-		}
-	}
+	need, about := c.needed(fields)
 	if c.folder.Unwritable() != nil {
 		return c.wholeSet(fields)
 	}
 	if need > c.folder.Limit() {
-		return nil, status.Errorf(status.ResourceExhausted, "arrowio", "the decoded fields take %d bytes, but the cache in %s may have %d", need, c.folder.Path(), c.folder.Limit()).
-			WithHint("give the cache more bytes (cache_bytes), or a folder on a larger disk; or set cache to memory").With("path", c.folder.Path())
+		return nil, status.Errorf(status.ResourceExhausted, "arrowio", "the decoded fields take %s%d bytes, but the cache in %s may have %d", about, need, c.folder.Path(), c.folder.Limit()).
+			WithHint("give the cache more bytes (cache_bytes), or a folder on a larger disk; or set cache to memory, and the order to blocks").With("path", c.folder.Path())
 	}
 	return newSet(c, fields)
+}
+
+// needed returns how many bytes some fields take decoded, and the word about if their metadata do not say it exactly. The
+// metadata of ragged fields are in memory for files far away only, and count only there.
+func (c *Cache) needed(fields []int) (bytes int64, about string) {
+	for _, i := range fields {
+		field := c.files.Fields[i]
+		if field.Ragged == 0 {
+			bytes += c.inMemory.Index.Len() * field.RowBits() / 8
+			continue
+		}
+		for batch := 0; c.files.Fetches() && batch < c.files.Batches(); batch++ {
+			size, _ := c.files.File(int32(batch)).Size(c.life, batch, field)
+			bytes, about = bytes+max(size, 0), "about "
+		}
+	}
+	return bytes, about
 }
 
 // wholeSet makes the set for some fields in a folder that cannot be written. All parts must

@@ -58,7 +58,8 @@ func (f *File) decoding(ctx context.Context, batch int32, field Field) (format.D
 	return d, f.Named(err)
 }
 
-// Size returns about how many bytes a field of a record batch of the dataset has decoded.
+// Size returns about how many bytes a field of a record batch of the dataset has decoded, or -1 if only a decoding
+// tells.
 func (f *File) Size(ctx context.Context, batch int, field Field) (int64, error) {
 	number, as := f.Column(field)
 	if number < 0 {

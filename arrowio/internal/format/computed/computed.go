@@ -136,9 +136,7 @@ func (c *Contents) Decoding(_ context.Context, unit, column int, _ *arrowtype.Fi
 }
 
 // Size implements format.Contents.
-func (c *Contents) Size(_ context.Context, unit, _ int, _ *arrowtype.Field) (int64, error) {
-	return c.metadata.Bytes[unit], nil
-}
+func (*Contents) Size(context.Context, int, int, *arrowtype.Field) (int64, error) { return -1, nil }
 
 // Stored implements format.Contents. No bytes are stored.
 func (*Contents) Stored(int, int) []resident.Extent { return nil }

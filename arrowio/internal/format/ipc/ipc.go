@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/audit"
@@ -59,6 +60,9 @@ func (f kind) Open(ctx context.Context, content *resident.File) (format.Contents
 		Format: f.name, Schema: &meta.Schema, Digest: [32]byte(digest.Sum(nil)), Unchecked: audit.Uncheckable(meta.Columns),
 		Units: extents(meta.Batches), Dictionaries: extents(meta.Dictionaries),
 	}
+	if content.Fetches() {
+		c.kept = make([]atomic.Pointer[arrowmeta.RecordBatch], len(meta.Batches))
+	}
 	for i := range meta.Columns {
 		c.facts.Located = append(c.facts.Located, meta.Columns[i].Located)
 	}
@@ -70,6 +74,8 @@ type file struct {
 	content *resident.File
 	meta    *arrowmeta.File
 	facts   format.Metadata
+
+	kept []atomic.Pointer[arrowmeta.RecordBatch] // headers of a file far away, after the first scan; else nil
 }
 
 func extents(blocks []arrowmeta.Block) []resident.Extent {
@@ -109,9 +115,16 @@ func (c *file) reader(ctx context.Context) io.ReaderAt { return blob.Reader(ctx,
 // headerBytes is about how many bytes of headers are read at a time.
 const headerBytes = 16 << 20
 
-// Scan implements format.Contents. It reads many headers at once.
+// Scan implements format.Contents. It reads many headers at once, and none that is kept.
 func (c *file) Scan(ctx context.Context, first, last int, visit func(i int, u format.Unit) error) error {
 	for first < last {
+		if b := c.header(first); b != nil {
+			if err := visit(first, &recordBatch{c, ctx, first, b}); err != nil {
+				return err
+			}
+			first++
+			continue
+		}
 		var headers []resident.Extent
 		stop := first
 		for bytes := int64(0); stop < last && (stop == first || bytes < headerBytes); stop++ {
@@ -137,14 +150,33 @@ func (c *file) scan(ctx context.Context, headers []resident.Extent, first, last 
 	u := recordBatch{file: c, ctx: ctx}
 	return c.meta.Scan(c.reader(ctx), first, last, func(i int, header *arrowmeta.RecordBatch) error {
 		u.number, u.header = i, header
+		if c.kept != nil {
+			c.kept[i].Store(header.Clone())
+		}
 		return visit(i, &u)
 	})
+}
+
+// header returns the header of record batch i if it is kept, or nil.
+func (c *file) header(i int) *arrowmeta.RecordBatch {
+	if c.kept == nil {
+		return nil
+	}
+	return c.kept[i].Load()
+}
+
+// batch returns the header of record batch i.
+func (c *file) batch(ctx context.Context, i int) (*arrowmeta.RecordBatch, error) {
+	if b := c.header(i); b != nil {
+		return b, nil
+	}
+	return c.meta.Batch(c.reader(ctx), i)
 }
 
 // Decoding implements format.Contents. It takes exactly the stored bytes and the sizes that
 // compressed buffers begin with.
 func (c *file) Decoding(ctx context.Context, i, column int, field *arrowtype.Field) (format.Decoding, error) {
-	b, err := c.meta.Batch(c.reader(ctx), i)
+	b, err := c.batch(ctx, i)
 	if err != nil {
 		return format.Decoding{}, err
 	}
@@ -155,9 +187,15 @@ func (c *file) Decoding(ctx context.Context, i, column int, field *arrowtype.Fie
 	return format.Decoding{Memory: stored + decoded, Run: run}, err
 }
 
-// Size implements format.Contents.
-func (c *file) Size(ctx context.Context, i, column int, field *arrowtype.Field) (int64, error) {
-	b, err := c.meta.Batch(c.reader(ctx), i)
+// Size implements format.Contents. Far away it reads nothing: compressed buffers count as they are stored.
+func (c *file) Size(ctx context.Context, i, column int, field *arrowtype.Field) (bytes int64, err error) {
+	if c.header(i) != nil {
+		for _, e := range c.Stored(i, column) {
+			bytes += e.Length
+		}
+		return bytes, nil
+	}
+	b, err := c.batch(ctx, i)
 	if err != nil {
 		return 0, err
 	}
@@ -165,11 +203,25 @@ func (c *file) Size(ctx context.Context, i, column int, field *arrowtype.Field) 
 	return decoded, err
 }
 
-// Stored implements format.Contents. It returns all of the record batch, because only its header
-// says where the buffers of the column are.
-func (c *file) Stored(i, _ int) []resident.Extent {
-	b := c.meta.Batches[i]
-	return []resident.Extent{{Offset: b.Offset, Length: b.MetaLen + b.BodyLen}}
+// Stored implements format.Contents. Without a header, which says where the buffers of the column are, it returns
+// all of the record batch.
+func (c *file) Stored(i, column int) (list []resident.Extent) {
+	header := c.header(i)
+	if header == nil {
+		b := c.meta.Batches[i]
+		return []resident.Extent{{Offset: b.Offset, Length: b.MetaLen + b.BodyLen}}
+	}
+	for col := &c.meta.Columns[column]; col.Located; col = inner(col) {
+		for _, at := range header.Buffers(col) {
+			if at.Length > 0 {
+				list = append(list, resident.Extent{Offset: c.facts.Units[i].Offset + at.Offset, Length: at.Length})
+			}
+		}
+		if len(col.Children) == 0 {
+			break
+		}
+	}
+	return list
 }
 
 // sizes returns the bytes of a column's buffers in record batch i, as they are stored and
