@@ -3,6 +3,7 @@ package credentials
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/meshfeed/meshfeed/core/status"
 )
@@ -24,12 +25,13 @@ type Key struct{ ID, Secret, Token string }
 type AWS struct {
 	getenv func(string) string
 	keys   keeper[Key]
+	region func() string
 }
 
 // NewAWS returns the credentials of an environment.
 func NewAWS(getenv func(string) string) *AWS {
 	a := &AWS{getenv: getenv}
-	a.keys.fetch = a.find
+	a.keys.fetch, a.region = a.find, sync.OnceValue(a.findRegion)
 	return a
 }
 
@@ -42,8 +44,10 @@ func (a *AWS) Refresh() { a.keys.forget() }
 // Source says where the present key came from, for errors: "the environment", or "profile dev of ~/.aws/config".
 func (a *AWS) Source() string { return a.keys.source() }
 
-// Region returns the region of the environment or of the profile, or "".
-func (a *AWS) Region() string {
+// Region returns the region of the environment or of the profile, or "". It is looked for once.
+func (a *AWS) Region() string { return a.region() }
+
+func (a *AWS) findRegion() string {
 	if region := a.first("AWS_REGION", "AWS_DEFAULT_REGION"); region != "" {
 		return region
 	}
