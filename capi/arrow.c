@@ -156,6 +156,7 @@ typedef struct {
   struct ArrowArray** list;
   const void* buffers[BUFFERS];
   void* owned[BUFFERS]; /* the buffers that are not memory of the batch */
+  bool taken;           /* whether the owned buffers are memory of mfi_buffer_new */
   int64_t live_bytes;   /* bytes of the owned buffers, counted by mf_live_bytes */
   int64_t live_batches; /* 1 if mf_live_batches counts the array */
   mf_batch* batch;      /* NULL if all buffers are owned */
@@ -172,7 +173,7 @@ static void release_array(struct ArrowArray* self) {
   mf_batch_release(node->batch);
   mfi_live_add(-node->live_batches, -node->live_bytes);
   for (int i = 0; i < BUFFERS; i++)
-    free(node->owned[i]);
+    (node->taken ? mfi_buffer_free : free)(node->owned[i]);
   free(node->list);
   free(node);
   self->release = NULL;
@@ -212,6 +213,7 @@ static bool own(struct ArrowArray* a, int i, void* memory) {
 void mfi_array_take(struct ArrowArray* a, int32_t i, void* memory, int64_t bytes) {
   array_node* node = a->private_data;
   own(a, i, memory);
+  node->taken = true;
   node->live_bytes += bytes;
   mfi_live_add(0, bytes);
 }

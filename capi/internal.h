@@ -254,7 +254,7 @@ bool mfi_schema_metadata(struct ArrowSchema* schema, const char* key, const char
    reference to the batch, unless that is NULL. False if out of memory. */
 bool mfi_array_new(struct ArrowArray* out, mf_batch* batch, int64_t length, int64_t n);
 
-/* Sets buffer i of an array to memory of malloc, which the array frees. mf_live_bytes counts
+/* Sets buffer i of an array to memory of mfi_buffer_new, which the array frees. mf_live_bytes counts
    the bytes. */
 void mfi_array_take(struct ArrowArray* array, int32_t i, void* memory, int64_t bytes);
 
@@ -277,11 +277,18 @@ void mfi_map_rows_free(mf_map_rows* rows);
 mf_status mfi_map_call(const mf_map* map, mf_map_rows* rows, mf_error* error);
 void mfi_map_release(const mf_map* map);
 
-/* ---- rows.c ---- */
+/* ---- buffer.c ---- */
 
-/* Returns memory of `size` bytes, with the first `used` bytes of `memory`, which may be NULL.
+/* Returns a buffer. NULL if out of memory. */
+void* mfi_buffer_new(size_t size);
+
+/* Returns a buffer of `size` bytes, with the first `used` bytes of `memory`, which may be NULL.
    It frees `memory`, also if it is out of memory and returns NULL. */
 void* mfi_buffer_resize(void* memory, size_t used, size_t size);
+
+void mfi_buffer_free(void* memory);
+
+/* ---- rows.c ---- */
 
 /* Begin a record batch of n columns, and its schema. False if out of memory. */
 bool mfi_record_begin(struct ArrowArray* record, int64_t rows, int64_t n);

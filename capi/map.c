@@ -44,7 +44,7 @@ bool mfi_map_column_new(mf_map_rows* rows, int32_t i, int64_t bytes) {
     c->lengths = calloc(rows->n_rows, sizeof *c->lengths);
     return c->lengths != NULL;
   }
-  c->data = malloc(bytes);
+  c->data = mfi_buffer_new((size_t)bytes);
   c->size = bytes;
   return c->data != NULL;
 }
@@ -53,7 +53,7 @@ void mfi_map_rows_free(mf_map_rows* rows) {
   if (rows->given->release)
     rows->given->release(rows->given);
   for (int32_t i = 0; rows->out && i < rows->n_out; i++) {
-    free(rows->out[i].data);
+    mfi_buffer_free(rows->out[i].data);
     free(rows->out[i].lengths);
   }
   free(rows->out);
@@ -74,8 +74,8 @@ void mfi_map_release(const mf_map* map) {
 void* mf_map_reserve(mf_map_column* column, int64_t size) {
   if (!column || !column->lengths || size < 0)
     return NULL;
-  free(column->data);
-  column->data = malloc(size > 0 ? size : 1);
+  mfi_buffer_free(column->data);
+  column->data = mfi_buffer_new((size_t)size);
   column->size = column->data ? size : 0;
   return column->data;
 }

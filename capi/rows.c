@@ -1,7 +1,7 @@
 /*
  * rows.c: rows of a dataset as record batches, alone or as a stream.
  *
- * Go fills the buffers, which are memory of malloc, and builds arrays of them, level by
+ * Go fills the buffers, and builds arrays of them, level by
  * level. Each array owns its buffers, and its release does not enter Go. A stream enters Go
  * in get_schema, get_next and release.
  */
@@ -15,23 +15,6 @@
 #include <string.h>
 
 /* ---- record batches ---- */
-
-enum { LARGE = 2 << 20 }; /* bytes of a huge page */
-
-void* mfi_buffer_resize(void* memory, size_t used, size_t size) {
-  void* out;
-  if (size < LARGE) {
-    out = realloc(memory, size);
-    if (!out)
-      free(memory);
-    return out;
-  }
-  out = mfi_alloc((int64_t)size);
-  if (out && memory)
-    memcpy(out, memory, used < size ? used : size);
-  free(memory);
-  return out;
-}
 
 bool mfi_record_begin(struct ArrowArray* record, int64_t rows, int64_t n) {
   if (!mfi_array_new(record, NULL, rows, n))

@@ -33,7 +33,7 @@ func (malloc) Resize(b []byte, size int) ([]byte, error) {
 }
 
 // Free implements columns.Memory.
-func (malloc) Free(b []byte) { C.free(unsafe.Pointer(unsafe.SliceData(b))) }
+func (malloc) Free(b []byte) { C.mfi_buffer_free(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // readerOf returns a reader of all fields of a source.
 func readerOf(src source.Source, o columns.Options) (*columns.Reader, error) {

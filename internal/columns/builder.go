@@ -83,6 +83,24 @@ func (b *builder) check(s *source.Span, most int64) error {
 	return nil
 }
 
+// reserve makes memory for the values of rows.
+func (b *builder) reserve(rows []source.Span) {
+	n, values := 0, &b.levels[len(b.levels)-1]
+	for i := range rows {
+		n += len(rows[i].Row)
+	}
+	switch b.field.Type {
+	case dtype.Bool:
+		return
+	case dtype.BFloat16:
+		n *= 2
+	}
+	if n > 0 {
+		values.data.extend(n)
+		values.data.n = 0
+	}
+}
+
 // add adds a row.
 func (b *builder) add(s *source.Span) {
 	switch {

@@ -159,6 +159,7 @@ func Of(fields []source.Field, rows [][]source.Span, m Memory) (*Batch, error) {
 	}
 	for i, c := range builders {
 		b.Rows = len(rows[i])
+		c.reserve(rows[i])
 		for k := range rows[i] {
 			if err := c.check(&rows[i][k], math.MaxInt64); err != nil {
 				failed = err

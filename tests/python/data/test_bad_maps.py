@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import resource
 import threading
 import time
 import traceback
@@ -207,6 +208,29 @@ def test_input_may_be_changed_and_kept() -> None:
         assert ds[7]["image"].max() == 7
     labels = np.concatenate([rows["label"] for rows in kept])
     assert sorted(set(labels.tolist())) == list(range(100, 164))
+
+
+def test_large_rows_get_the_same_memory_again() -> None:
+    """New memory costs a page fault for each 4 KiB. Rows that the function keeps never change."""
+    kept: list[Any] = []
+
+    def fn(rows: Any) -> dict[str, Any]:
+        if len(kept) < 8:
+            kept.append(rows["x"])
+            return {"y": rows["x"] + np.uint8(1)}
+        rows["x"] += 1
+        return {"y": rows["x"]}
+
+    x = np.repeat(np.arange(64, dtype=np.uint8)[:, None], 1 << 20, axis=1)
+    ds = mf.from_arrays({"x": x}).map(fn, {"y": mf.Field((1 << 20,), "uint8")}, workers=1)
+    with mf.Loader(ds.select(["y"]), batch_size=1, epochs=2) as loader:
+        batches = iter(loader)
+        assert [int(next(batches)["y"][0, -1]) for _ in range(64)] == [*range(1, 65)]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        assert [int(next(batches)["y"][0, 0]) for _ in range(64)] == [*range(1, 65)]
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert faults < 64 * 128
+    assert [(int(rows.min()), int(rows.max())) for rows in kept] == [(i, i) for i in range(8)]
 
 
 FORKS = """
