@@ -31,7 +31,7 @@ type dataset struct {
 	borrowed bool       // some records are in memory of the caller
 	parents  []*dataset // the datasets below a view, which owns them; none for others
 	rows     rowReader
-	ended    func() // called after the last owner; nil for all but maps
+	ended    func() // called after the last owner; nil without a function of the program
 
 	mu          sync.Mutex
 	fingerprint *future.Future[source.Fingerprint] // nil until a call asks for it

@@ -18,7 +18,7 @@ import (
 	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
-// mapFunction is a function of the program that computes rows, of a view of the kind map.
+// mapFunction is a function of the program that computes rows, of a view of the kind map or of a storage.
 type mapFunction struct {
 	c C.mf_map
 
@@ -27,15 +27,14 @@ type mapFunction struct {
 	ended bool
 }
 
-// newMapFunction reads the function of the caller.
-func newMapFunction(p unsafe.Pointer, count int64) (*mapFunction, error) {
+// newMapFunction reads the function of the caller. Without one, the error says what takes it.
+func newMapFunction(p unsafe.Pointer, op, what, hint string) (*mapFunction, error) {
 	m := &mapFunction{}
-	if p != nil && count == 1 {
+	if p != nil {
 		C.mfi_read(unsafe.Pointer(&m.c), C.sizeof_mf_map, p, C.sizeof_mf_map)
 	}
 	if m.c.function == nil {
-		return nil, status.New(status.InvalidArgument, "view", "a map takes a function beside its document").
-			WithHint("pass a const mf_map* with a function as values, and 1 as n_values")
+		return nil, status.New(status.InvalidArgument, op, what).WithHint("%s", hint)
 	}
 	return m, nil
 }
@@ -55,7 +54,7 @@ func (m *mapFunction) enter() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
-		return status.Closed("view", "the map is released")
+		return status.Closed("view", "the function is released")
 	}
 	m.calls++
 	return nil

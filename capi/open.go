@@ -64,9 +64,17 @@ func mfgo_dataset_open(paths *C.mfi_texts, n C.int32_t, opts *C.mfi_dataset_opti
 			o.Duplicates = "allow"
 		}
 		o.Images = opts.flags&C.MF_IMAGES != 0
-		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
+		var ended func()
+		if opts.storage != nil {
+			if o.Opener, ended, err = openerOf(unsafe.Pointer(opts.storage)); err != nil {
+				return err
+			}
+		}
+		d := newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
 			return openFiles(ctx, files, o)
-		}), false), out)
+		}), false)
+		d.ended = ended
+		put(d, out)
 		return nil
 	})
 }

@@ -88,7 +88,7 @@ func execute(t *testing.T, program string, env ...string) string {
 }
 
 // programs are tests in C and C++. The environment variable FILE is a copy of smallFile.
-var programs = []string{"certificate.c", "devices.c", "life.c", "map.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "planner.c", "remesh.c", "rows.c", "silence.c", "split.c", "stream.c", "threads.c", "tokens.c", "views.c", "raii.cc"}
+var programs = []string{"certificate.c", "devices.c", "life.c", "map.c", "digest.c", "errors.c", "every.c", "export.c", "fork.c", "memory.c", "models.c", "planner.c", "remesh.c", "rows.c", "silence.c", "split.c", "storage.c", "stream.c", "threads.c", "tokens.c", "views.c", "raii.cc"}
 
 // comparedPrograms print what a test compares with the Go packages.
 var comparedPrograms = []string{"advise.c", "diagram.c"}

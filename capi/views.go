@@ -80,7 +80,10 @@ func valuesOf(k *document.Kind, p unsafe.Pointer, count int64) (v document.Value
 	case document.Bits:
 		v.Bits, err = list("values", (*byte)(p), count/8+min(count%8, 1))
 	case document.Function:
-		if function, err = newMapFunction(p, count); err == nil {
+		if count != 1 {
+			p = nil
+		}
+		if function, err = newMapFunction(p, "view", "a map takes a function beside its document", "pass a const mf_map* with a function as values, and 1 as n_values"); err == nil {
 			v.Func = function.call
 		}
 	default:

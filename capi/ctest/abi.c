@@ -169,6 +169,8 @@ int main(void) {
   FIELD(mf_dataset_options, dtype);
   FIELD(mf_dataset_options, reserved);
   FIELD(mf_dataset_options, skip);
+  FIELD(mf_dataset_options, commits);
+  FIELD(mf_dataset_options, storage);
   STRUCT(mf_fill);
   FIELD(mf_fill, field);
   FIELD(mf_fill, value);

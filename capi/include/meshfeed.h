@@ -61,9 +61,9 @@
  * later.
  *
  * Output. The library never writes to descriptors 1 and 2. It calls no function of
- * the caller, except the callbacks of the streams and arrays that the caller passed.
- * They run inside mf_release and the mf_dataset_open_... functions for them, on the
- * thread of that call.
+ * the caller, except the functions of maps and storages, on threads of the library, and
+ * the callbacks of the streams and arrays that the caller passed. The latter run inside
+ * mf_release and the mf_dataset_open_... functions for them, on the thread of that call.
  *
  * Growth. A struct that begins with struct_size may gain fields at its end. The
  * caller sets struct_size to the sizeof of its struct, as MF_..._INIT does. The
@@ -327,10 +327,28 @@ typedef struct mf_dataset_options {
   int32_t reserved;
   int64_t skip;        /* bytes before the first element of each raw file */
   const char* commits; /* "commits" of mf_dataset_info in another process, so that both read the same */
+  const struct mf_map* storage; /* finds and reads the files, see below; NULL: this library does */
 } mf_dataset_options;
 
 #define MF_DATASET_OPTIONS_INIT                                                                              \
-  {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0, NULL}
+  {sizeof(mf_dataset_options), 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, {0, 0, 0}, 0, 0, NULL, NULL}
+
+/* A storage of the program, such as a client of an object store. Its function is an mf_map_function that
+   gets one row, with the columns "what", "name" and "version" (text), "offset" and "size" (int64). It
+   returns one ragged row of bytes by mf_map_reserve. What is one of:
+
+     read   `size` bytes of a file from `offset` on: 8 MiB or less. If the version is not empty, and is not
+            the version of the file, the code is MF_DATA_LOSS
+     stat   JSON: null, or a list of one entry, the file or the directory with the name
+     list   JSON: null, or a list of the entries in a directory
+     glob   JSON: a list of the entries that match a pattern of *, ? and [ab], which match no slash
+
+   An entry is {"name": "bucket/a.parquet", "size": 4096}, or {"name": "bucket/year=2024", "dir": true}. Parts
+   of names are separated by slashes. A file may have three texts. "version" comes back with each read.
+   "identity" tells its content from all others of any name, storage and time; without it, nothing is kept
+   on disk. "stamp", such as an ETag, is equal for equal contents only, on any host: the fingerprint takes it
+   instead of samples of the bytes. Up to 16 calls run at a time. The function is released as for a map,
+   unless mf_dataset_open returns an error. */
 
 /* Opens n paths to files of Parquet, Arrow IPC or NumPy, or to raw files: files, globs and
    directories, in this order; or n addresses of web servers, such as

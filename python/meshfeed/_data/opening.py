@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meshfeed import _types
+from meshfeed._data import filesystem as files
 from meshfeed._data.dataset import Dataset, cache_folder, compare_files, origin
 from meshfeed._data.fields import Field, element, row_shape
 from meshfeed._io import arraylike
@@ -56,6 +57,7 @@ def open(
     dtype: npt.DTypeLike | None = None,
     skip: int = 0,
     images: bool = False,
+    filesystem: Any = None,
 ) -> Dataset:
     """Opens files of Parquet, Arrow IPC, JSON Lines, WebDataset, TFRecord or tokens as a dataset.
 
@@ -124,6 +126,11 @@ def open(
             ``label`` with the number of its class, and ``path``. ``ds.schema["label"].names`` has
             the classes, which are sorted as in torchvision's ImageFolder. `Dataset.decode_image`
             makes arrays.
+        filesystem: finds and reads the files, for storages that `paths` cannot name: a file system
+            of fsspec, of which `info`, `ls`, `glob` and `cat_file` are called, or a store of
+            obstore. Its threads read blocks of up to 8 MiB, up to 16 at a time. It makes its own
+            retries. Without a version or a time in its `info`, a change of a file is not noticed,
+            and nothing is kept on disk; a warning says so.
 
     Raises:
         NotFoundError: there is no such file or split.
@@ -136,7 +143,8 @@ def open(
             what to do.
         DataLossError: a file is damaged; the message names the file and the place in it. Or a file
             of a web server has changed since it was opened, when it is read.
-        ReadError: a server cannot be reached, or denies access.
+        ReadError: a server cannot be reached, or denies access; or `filesystem` has raised an
+            exception, which is its cause.
     """
     with Checks("mf.open") as check:
         listed = _listed(check, paths)
@@ -146,6 +154,14 @@ def open(
         wanted = _columns(check, columns)
         full = check.choice("fingerprint", fingerprint, "sampled", "full") == "full"
         chosen = None if split is None else check.name("split", _split_name(split))
+        kept = _cache(check, cache)
+        kept_bytes = check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0
+        raw = element(check, "dtype", dtype)
+        skipped = check.integer("skip", skip, 0, 2**63 - 1)
+        folder = bool(check.boolean("images", images))
+        served = None
+        if filesystem is not None:
+            listed, served = files.opened(check, filesystem, listed)
         opened = functools.partial(
             calls.dataset_open,
             listed,
@@ -154,11 +170,12 @@ def open(
             shapes=rows,
             columns=wanted,
             split=chosen,
-            cache=_cache(check, cache),
-            cache_bytes=check.optional("cache_bytes", cache_bytes, 1, 2**63 - 1) or 0,
-            dtype=element(check, "dtype", dtype),
-            skip=check.integer("skip", skip, 0, 2**63 - 1),
-            images=bool(check.boolean("images", images)),
+            cache=kept,
+            cache_bytes=kept_bytes,
+            dtype=raw,
+            skip=skipped,
+            images=folder,
+            served=served,
         )
         ds = Dataset(commits.of_job(listed, lambda known: opened(commits=known)))
         if cache is None:

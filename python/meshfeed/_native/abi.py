@@ -151,6 +151,7 @@ class DatasetOptions(ctypes.Structure):
         (c_int32, "reserved"),
         (c_int64, "skip"),
         (c_char_p, "commits"),
+        (c_void_p, "storage"),
     )
 
 

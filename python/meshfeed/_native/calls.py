@@ -9,7 +9,7 @@ import ctypes
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_char_p, c_int32, c_int64, c_uint64, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,8 @@ from meshfeed.errors import Code, NotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from meshfeed._native.maps import Served
 
     # The shape of a row, and the type of the elements of binary values; None stands for bytes.
     RowShape = tuple[Sequence[int], np.dtype[Any] | None]
@@ -71,8 +73,12 @@ def dataset_open(
     skip: int,
     images: bool,
     commits: Mapping[str, str],
+    served: Served | None,
 ) -> Handle:
-    """Opens files. Without names of columns, all columns become fields."""
+    """Opens files. Without names of columns, all columns become fields.
+
+    If the call fails before the library owns the function that is served, its threads end.
+    """
     options = _dataset_options(shapes)
     options.columns = (c_char_p * len(columns))(*map(_field, columns))
     options.n_columns = len(columns)
@@ -82,8 +88,10 @@ def dataset_open(
     options.dtype, options.skip = _dtype(dtype), skip
     options.commits = json.dumps(commits).encode()
     options.flags = abi.ALLOW_DUPLICATES * allow_duplicates | abi.IMAGES * images
+    options.storage = None if served is None else ctypes.addressof(served.function)
     names = (c_char_p * len(paths))(*map(os.fsencode, paths))
-    return created("dataset", "mf_dataset_open", names, len(paths), byref(options))
+    given = names, len(paths), byref(options)
+    return created("dataset", "mf_dataset_open", *given, unused=served.close if served else None)
 
 
 def dataset_open_tensors(path: str) -> Handle:
@@ -174,6 +182,7 @@ def dataset_view(
     kind: str,
     handles: Sequence[int],
     values: tuple[np.ndarray[Any, Any] | ctypes.Structure, int] | None = None,
+    unused: Callable[[], None] | None = None,
     /,
     **document: Any,
 ) -> Handle:
@@ -184,9 +193,10 @@ def dataset_view(
         handles: of the datasets below.
         values: the contiguous array beside the document, and how many indices or bits it has; or
             the function of a map, and 1.
+        unused: called if the call fails before the library owns the function.
         document: the members of the document that are not None.
     """
-    (view,) = dataset_views(kind, handles, 1, values, **document)
+    (view,) = dataset_views(kind, handles, 1, values, unused, **document)
     return view
 
 
@@ -195,6 +205,7 @@ def dataset_views(
     handles: Sequence[int],
     count: int,
     values: tuple[np.ndarray[Any, Any] | ctypes.Structure, int] | None = None,
+    unused: Callable[[], None] | None = None,
     /,
     **document: Any,
 ) -> list[Handle]:
@@ -212,6 +223,8 @@ def dataset_views(
         for handle in views:
             wait("mf_wait", handle.out)
     except BaseException as e:  # after Ctrl-C this must not wait for a file system
+        if unused is not None and not any(out):
+            unused()
         for handle in views:
             handle.close(type(e))
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ctypes import CFUNCTYPE, byref, c_int32, c_uint64, c_void_p
 from functools import cache
 from types import TracebackType
@@ -94,13 +95,20 @@ def _final_release() -> Any:
     return kind(("mf_release", library.library()), ((1, "id"), (1, "error", None)))
 
 
-def created(what: str, name: str, *arguments: Any) -> Handle:
-    """Calls a function that creates an object, and waits until the object is ready."""
+def created(
+    what: str, name: str, *arguments: Any, unused: Callable[[], None] | None = None
+) -> Handle:
+    """Calls a function that creates an object, and waits until the object is ready.
+
+    If the call has created nothing, which would own what it was given, `unused` is called.
+    """
     handle = Handle(what)
     try:
         call(name, *arguments, byref(handle.out))
         wait("mf_wait", handle.out)
     except BaseException as e:  # after Ctrl-C this must not wait for a file system
+        if unused is not None and not handle.out.value:
+            unused()
         handle.close(type(e))
         raise
     return handle

@@ -110,20 +110,36 @@ def dataset_map(handle: int, compute: Function, workers: int, **document: Any) -
         workers: how many threads there are.
         document: the members of the document.
     """
-    lib = library()
-    queue = lib.mf_map_queue_new(workers)
-    run, close = (cast(getattr(lib, f"mf_map_queue_{end}"), c_void_p) for end in ("run", "close"))
-    given = abi.Map(sizeof(abi.Map), 0, run, queue, close)
-    try:
+    served = Served(compute, workers, "meshfeed.map")
+    given = (served.function, 1), served.close
+    return calls.dataset_view("map", [handle], *given, workers=workers, **document)
+
+
+class Served:
+    """A function for the library, and threads that run its calls until the library releases it.
+
+    Args:
+        compute: fills the place for the rows of a call. The threads refer to it weakly.
+        workers: how many threads there are.
+        name: of the threads.
+
+    Attributes:
+        function: for the library, which owns it from a successful call on.
+    """
+
+    def __init__(self, compute: Function, workers: int, name: str) -> None:
+        lib = library()
+        self._queue = queue = lib.mf_map_queue_new(workers)
+        ends = (cast(getattr(lib, f"mf_map_queue_{end}"), c_void_p) for end in ("run", "close"))
+        run, close = ends
+        self.function = abi.Map(sizeof(abi.Map), 0, run, queue, close)
+        arguments = queue, weakref.ref(compute)
         for _ in range(workers):
-            arguments = queue, weakref.ref(compute)
-            threading.Thread(
-                target=_serve, args=arguments, name="meshfeed.map", daemon=True
-            ).start()
-        return calls.dataset_view("map", [handle], (given, 1), workers=workers, **document)
-    except BaseException:
-        lib.mf_map_queue_close(queue)
-        raise
+            threading.Thread(target=_serve, args=arguments, name=name, daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the threads of a function that the library does not own."""
+        library().mf_map_queue_close(self._queue)
 
 
 class _Serving(threading.local):
@@ -156,9 +172,7 @@ def _serve(queue: int, known: weakref.ref[Function]) -> None:
     while address := following(queue):
         code, message, hint = _computed(known, address, meter)
         if os.getpid() != process:
-            os.write(
-                2, b"meshfeed: a forked process has returned from a function of ds.map; it ends\n"
-            )
+            os.write(2, b"meshfeed: a forked process has returned from a function; it ends\n")
             os._exit(1)
         done(queue, address, code, _text(message), _text(hint))
     meter.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-_MOST = 4  # exceptions that no call has raised; they keep the variables of their functions
+_MOST = 32  # exceptions that no call has raised; they keep the variables of their functions
 _PREFIX = 200  # characters that are compared, because messages may be cut
 
 _raised: dict[str, BaseException] = {}
