@@ -22,6 +22,7 @@ func (s factual) Facts() source.Facts {
 		Cache:      func() source.CacheInfo { return source.CacheInfo{Folder: "folder", Limit: 5} },
 		Decoding:   func() source.Work { return source.Work{Running: 1, Waiting: 2} },
 		Fetched:    func() source.Fetched { return source.Fetched{Requests: 1, Bytes: 2} },
+		Commits:    func() []string { return []string{"commit"} },
 		Check: func(_ context.Context, fields []int, start, stop int64) error {
 			if start < 0 || stop > s.Len() {
 				return status.Errorf(status.OutOfRange, "test", "records [%d, %d) of %d", start, stop, s.Len())
@@ -89,6 +90,9 @@ func checkFacts(t *testing.T, src source.Source, views []string) {
 	}
 	if n := facts.Fetched(); n.Requests == 0 || n.Bytes != 2*n.Requests {
 		t.Errorf("%+v was fetched", n)
+	}
+	if names := facts.Commits(); !slices.Equal(names, []string{"commit"}) {
+		t.Errorf("the commits are %q", names)
 	}
 	if v, err := facts.Version(); has("mix") {
 		if status.CodeOf(err) != status.Unsupported {

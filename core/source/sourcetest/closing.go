@@ -2,6 +2,7 @@ package sourcetest
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/meshfeed/meshfeed/core/source"
@@ -33,6 +34,7 @@ func (r *run) closeWhileGathering() {
 				if first {
 					running <- struct{}{}
 				}
+				runtime.Gosched() // else Close waits until each of these goroutines is preempted
 			}
 		}, func(err error) { ended <- err })
 	}
