@@ -21,18 +21,21 @@ type Batch struct {
 func Expect(a layout.Array, index sharding.Index, b Batch) []byte {
 	size := a.Type.Size()
 	a.Field = In(source.Draw{Seed: b.Seed, Epoch: b.Epoch}, source.Field{Name: a.Field}).Name
-	var out []byte
+	bytes := size
+	for _, interval := range index {
+		bytes *= max(0, interval[1]-interval[0])
+	}
+	out, n := make([]byte, bytes), 0
 	visit(index, func(at []int) {
-		element := make([]byte, size)
 		row := flat(at[:a.BatchDims], a.Shape[:a.BatchDims])
-		put(element, a, b, b.Records[row], at[a.BatchDims:])
-		out = append(out, element...)
+		put(out[n:n+size], &a, b, b.Records[row], at[a.BatchDims:])
+		n += size
 	})
 	return out
 }
 
 // put writes one element of a row.
-func put(dst []byte, a layout.Array, b Batch, record int64, at []int) {
+func put(dst []byte, a *layout.Array, b Batch, record int64, at []int) {
 	switch a.Kind {
 	case layout.Mask:
 		if record >= 0 {
@@ -53,8 +56,8 @@ func put(dst []byte, a layout.Array, b Batch, record int64, at []int) {
 
 // element returns the flat index in the field's row. With columns the array's
 // first dimension differs from the field's, but the later ones are equal.
-func element(a layout.Array, at []int) int {
-	shape := a.RowShape()
+func element(a *layout.Array, at []int) int {
+	shape := a.Shape[a.BatchDims:]
 	if a.Columns == nil {
 		return flat(at, shape)
 	}
