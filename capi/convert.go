@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -37,7 +38,9 @@ type converted struct {
 func mfgo_dataset_convert(h C.uint64_t, folder *C.char, document *C.mfi_text, size C.size_t, out *C.mf_bytes, e *C.mf_error) C.mf_status {
 	return withMade(h, e, func(ctx context.Context, d *dataset, src source.Source) error {
 		var c conversion
-		if err := json.Unmarshal(text(document, size), &c); err != nil {
+		read := json.NewDecoder(bytes.NewReader(text(document, size)))
+		read.DisallowUnknownFields()
+		if err := read.Decode(&c); err != nil {
 			return status.Errorf(status.InvalidArgument, "convert", "the document cannot be read: %w", err).
 				WithHint(`give {"part": 1, "parts": 2}, or {}`)
 		}

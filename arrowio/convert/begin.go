@@ -64,7 +64,7 @@ func compare(folder local.Folder, m *manifest.Manifest) error {
 		{"other files", fmt.Sprint(there.Files), fmt.Sprint(m.Files)},
 	} {
 		if c.what == "another input" && c.there != c.here && slices.Equal(there.Arguments, m.Arguments) {
-			return status.Errorf(status.Incompatible, "convert", "%s: the input has changed since this conversion began: %s then, %s now", folder.Dir, c.there, c.here).
+			return status.Errorf(status.Incompatible, "convert", "%s: the input or the function of its map has changed since this conversion began: %s then, %s now", folder.Dir, c.there, c.here).
 				WithHint("convert it into a new folder").With("path", folder.Dir)
 		}
 		if c.there != c.here {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -183,6 +184,9 @@ func (i *inspection) printFields(out io.Writer) error {
 		switch {
 		case f.Ragged > 0:
 			notes, bytes = append(notes, f.Type+": rows differ in length, so a loader leaves it out"), "varies"
+			if f.images() {
+				notes = append(notes, "ds.decode_image makes arrays of these images")
+			}
 		case f.Logical != "":
 			notes = append(notes, "stands for "+f.Logical)
 		}
@@ -198,6 +202,12 @@ func (i *inspection) printFields(out io.Writer) error {
 		return err
 	}
 	return i.printLengths(out)
+}
+
+// images reports whether rows are bytes, with the name of a field for images.
+func (f *fieldFacts) images() bool {
+	ending := f.Name[strings.LastIndex(f.Name, ".")+1:]
+	return strings.Contains(f.Type, "binary") && slices.Contains([]string{"jpg", "jpeg", "png", "webp", "image"}, strings.ToLower(ending))
 }
 
 // rowText formats the shape of a row, with … for a size that varies.

@@ -20,6 +20,8 @@ func TestInspectNamesLogicalTypes(t *testing.T) {
 		{Name: "day", Type: dtype.Int32, Logical: "date32[day]", Nullable: true},
 		{Name: "text", Type: dtype.Uint8, Logical: "string", Ragged: 1, Nullable: true},
 		{Name: "boxes", Type: dtype.Float32, Shape: []int{4}, Ragged: 2},
+		{Name: "a.JPG", Type: dtype.Uint8, Logical: "binary_view", Ragged: 1},
+		{Name: "cls", Type: dtype.Uint8, Logical: "binary", Ragged: 1},
 	}})
 	var out strings.Builder
 	if err := i.printFields(&out); err != nil {
@@ -30,6 +32,8 @@ when   int64    scalar     8              stands for timestamp[us]
 day    int32    scalar     4              stands for date32[day]; may hold nulls: without a fill value, a null is an error
 text   uint8    …          varies         string: rows differ in length, so a loader leaves it out
 boxes  float32  … × … × 4  varies         list<list<float32[4]>>: rows differ in length, so a loader leaves it out
+a.JPG  uint8    …          varies         binary_view: rows differ in length, so a loader leaves it out; ds.decode_image makes arrays of these images
+cls    uint8    …          varies         binary: rows differ in length, so a loader leaves it out
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -28,7 +28,7 @@ def main() -> None:
 
         sys.exit(bench(sys.argv[2:]))
     if sys.argv[1:2] == ["convert"] and any(a.startswith("--map") for a in sys.argv[2:]):
-        from meshfeed._selfcheck.convert import main as convert
+        from meshfeed._converting import main as convert
 
         sys.exit(convert(sys.argv[2:]))
     arguments = sys.argv[1:]

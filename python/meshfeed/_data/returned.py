@@ -61,7 +61,9 @@ def field(check: Checks, name: str, value: Any) -> Field:
             return Field((None,), "uint8", logical="binary")
         if isinstance(value[0], list | tuple) and not value[0]:
             message = f"for one row, the function returned {name!r}={value!r}, which has no type"
-            hint = f'give out, such as {{{name!r}: mf.Field((None,), "int32")}}'
+            hint = (
+                f'give out={{{name!r}: mf.Field((None,), "int32")}}, or return arrays with a type'
+            )
             raise check.misfit(message, hint)
         row = np.asarray(value[0])
         lists = (None, *row.shape[1:]) if row.ndim else ()

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
+from meshfeed._native import calls
 
 pytestmark = pytest.mark.plain
 
@@ -99,7 +100,14 @@ def test_errors_say_what_to_do(folder: Path) -> None:
     for name in "prepare", "prepare:nothing", "nothing:tokenize":
         told = convert(folder, name, "in.parquet", "out2", code=2)
         assert "give module:function" in told
-    convert(folder, "prepare:tokenize", "in.parquet", "out3")
+    printed = convert(folder, "prepare:tokenize", "in.parquet", "out3")
+    assert printed.startswith("1,000 records in 1 file: wrote 1 file with ")
     told = convert(folder, "prepare:tokenize", "--columns", "length", "in.parquet", "out3", code=2)
     assert "the folder holds a conversion with" in told
     assert "meshfeed convert --map prepare:tokenize in.parquet out3" in told
+    with mf.open(str(folder / "in.parquet")) as ds:
+        with pytest.raises(mf.InvalidArgumentError, match='unknown field "rows"'):
+            calls.dataset_convert(ds.handle, str(folder / "out4"), rows=1)
+    (folder / "prepare.py").write_text(PREPARE.replace("text.encode()", "text.lower().encode()"))
+    told = convert(folder, "prepare:tokenize", "in.parquet", "out3", code=2)
+    assert "or the function of its map has changed since this conversion began" in told

@@ -38,13 +38,14 @@ FLOORS = {
     "_measure": "_io",
     PUBLIC: "",
     "_selfcheck": f"_native _layout {PUBLIC}",
+    "_converting": f"_native {PUBLIC}",
     "__main__": "_command _native",
 }
 
 # What functions of a part may import when they run: optional dependencies and rare paths.
 LATER = {
     PUBLIC: "_io",
-    "_command": "_selfcheck",
+    "_command": "_selfcheck _converting",
     **dict.fromkeys(("_layout", "_jobs", "_plan", "_loader", "_arrays"), "_jax"),
 }
 

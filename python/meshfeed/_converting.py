@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib
+import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import meshfeed as mf
@@ -22,9 +26,9 @@ returns a dict of fields with as many rows, and its result for a row depends on 
 first row shows the types.
 
 A run that was ended continues with the same command, and does not repeat finished files. With
---part 1/8 to --part 8/8, eight runs convert an eighth of the files each. The function must not
-change between the runs. The exit status is 0 if the files of the part are there, 130 after Ctrl-C,
-and 2 otherwise."""
+--part 1/8 to --part 8/8, eight runs convert an eighth of the files each. If the file of the
+function has changed since, a run is refused: name a new folder. The exit status is 0 if the files
+of the part are there, 130 after Ctrl-C, and 2 otherwise."""
 
 _EXAMPLE = "example: meshfeed convert --map prepare:tokenize --columns tokens text/*.parquet tokens"
 
@@ -55,7 +59,8 @@ def _converted(options: argparse.Namespace) -> str:
         if options.columns is None and ds.skipped:
             message = f"the column {ds.skipped[0].name!r} cannot be converted"
             raise mf.UnsupportedError(message, hint="choose columns of the output: --columns")
-        view = stack.enter_context(ds.map(_function(options.map)))
+        function = _Function(options.map)
+        view = stack.enter_context(ds.map(function, key=function.key))
         if options.columns is not None:
             view = stack.enter_context(view.select(options.columns.split(",")))
         flags = ["--map", options.map]
@@ -63,23 +68,73 @@ def _converted(options: argparse.Namespace) -> str:
             flags += ["--columns", options.columns]
         if options.rows_per_file:
             flags += ["--rows-per-file", str(options.rows_per_file)]
-        report = interruptible.call(
-            lambda: calls.dataset_convert(
-                view.handle,
-                options.folder,
-                part=part,
-                parts=parts,
-                rows_per_file=options.rows_per_file,
-                arguments=[*flags, *options.inputs],
+        with _progress(function):
+            report = interruptible.call(
+                lambda: calls.dataset_convert(
+                    view.handle,
+                    options.folder,
+                    part=part,
+                    parts=parts,
+                    rows_per_file=options.rows_per_file,
+                    arguments=[*flags, *options.inputs],
+                )
             )
-        )
     missing = len(report["missing"])
     rest = f"; other parts have yet to write {missing}" if missing else "; the folder is finished"
-    written = f"wrote {report['written']} files with {report['bytes']} bytes"
-    return f"{report['records']} records in {report['files']} files: {written}{rest}"
+    written = f"wrote {_counted(report['written'], 'file')} with {report['bytes']:,} bytes"
+    all_ = f"{_counted(report['records'], 'record')} in {_counted(report['files'], 'file')}"
+    return f"{all_}: {written}{rest}"
 
 
-def _function(text: str) -> Callable[..., Any]:
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+class _Function:
+    """A function of the command line, which counts its rows.
+
+    Attributes:
+        key: its name, and a digest of the file that it is in.
+        rows: how many rows it has computed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._function = found = _named(text)
+        self.__module__, self.__qualname__ = text.split(":")  # for errors
+        self.key, self.rows = text, 0
+        with contextlib.suppress(TypeError, OSError):  # such as a function of C
+            file = Path(inspect.getfile(inspect.unwrap(found)))
+            self.key += f" {hashlib.sha256(file.read_bytes()).hexdigest()}"
+
+    def __call__(self, rows: Mapping[str, Any]) -> Any:
+        result = self._function(rows)
+        self.rows += len(next(iter(rows.values()), ()))
+        return result
+
+
+@contextlib.contextmanager
+def _progress(function: _Function) -> Iterator[None]:
+    """Writes how many rows a function has computed to a terminal, twice a second."""
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.5):
+            print(f"\rcomputed {_counted(function.rows, 'row')}", end="", file=sys.stderr, flush=True)
+
+    if not sys.stderr.isatty():
+        yield
+        return
+    thread = threading.Thread(target=write, name="meshfeed.progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _named(text: str) -> Callable[..., Any]:
     """Returns the function that "module:function" names. Modules in the working directory count."""
     module, _, name = text.partition(":")
     sys.path.insert(0, os.getcwd())
