@@ -119,7 +119,8 @@ def _progress(function: _Function) -> Iterator[None]:
 
     def write() -> None:
         while not ended.wait(0.5):
-            print(f"\rcomputed {_counted(function.rows, 'row')}", end="", file=sys.stderr, flush=True)
+            text = f"\rcomputed {_counted(function.rows, 'row')}"
+            print(text, end="", file=sys.stderr, flush=True)
 
     if not sys.stderr.isatty():
         yield
