@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/bucket"
 	"github.com/meshfeed/meshfeed/arrowio/internal/hub"
 	"github.com/meshfeed/meshfeed/arrowio/internal/remote"
 	"github.com/meshfeed/meshfeed/core/source"
@@ -20,6 +21,22 @@ func init() {
 	Register("http", openWeb)
 	Register("https", openWeb)
 	Register("hf", openHub)
+	Register("s3", openBucket(bucket.NewS3))
+	Register("gs", openBucket(bucket.NewGoogle))
+}
+
+// openBucket returns what opens a kind of store.
+func openBucket(open func(*remote.Opener, func(string) string) (*bucket.Opener, error)) func(context.Context, Settings) (blob.Opener, error) {
+	return func(_ context.Context, s Settings) (blob.Opener, error) {
+		if err := s.allowsFar(); err != nil {
+			return nil, err
+		}
+		o, err := open(remote.NewOpener(engine()), s.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return metered{o, o}, nil
+	}
 }
 
 func openHub(_ context.Context, s Settings) (blob.Opener, error) {

@@ -11,7 +11,7 @@ var rooms = []struct {
 	does     string
 	packages []string
 }{
-	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/remote", "internal/hub", "internal/credentials", "internal/resident"}},
+	{"read bytes of a storage", []string{"blob", "blob/blobtest", "internal/local", "internal/remote", "internal/hub", "internal/credentials", "internal/bucket", "internal/resident"}},
 	{"find the files of a dataset", []string{"internal/manifest", "internal/files"}},
 	{"describe record batches and the buffers of columns", []string{"internal/buffers", "internal/index"}},
 	{"read and write a format", []string{"internal/spare", "internal/codec", "internal/chunk", "internal/audit", "internal/ipcfile", "internal/npy", "internal/format", "internal/format/..."}},

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -59,6 +60,9 @@ type Server struct {
 	Redirects  map[string]string // by path: where the server redirects to
 	Refused    int               // requests that are answered by this code, if it is not 0
 
+	// Front answers requests instead of the server, if it returns true. It may set headers of other answers.
+	Front func(w http.ResponseWriter, r *http.Request) bool
+
 	mu       sync.Mutex
 	now      int
 	versions map[string]int
@@ -81,6 +85,34 @@ func (s *Server) Put(path string, data []byte) {
 	}
 	s.Files[path] = data
 	s.versions[path]++
+}
+
+// file returns a file.
+func (s *Server) file(path string) (data []byte, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, found = s.Files[path]
+	return data, found
+}
+
+// files returns all files.
+func (s *Server) files() map[string][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.Files)
+}
+
+// version returns how often a file was changed.
+func (s *Server) version(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.versions[path]
+}
+
+// tag returns the ETag of a file.
+func (s *Server) tag(path string) string {
+	data, _ := s.file(path)
+	return fmt.Sprintf(`"%d-%d"`, len(data), s.version(path))
 }
 
 // Take returns the counts since its last call.
@@ -160,10 +192,11 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, fault Fault) {
-	s.mu.Lock()
-	data, found := s.Files[r.URL.Path]
-	version := s.versions[r.URL.Path]
-	s.mu.Unlock()
+	if s.Front != nil && s.Front(&writer{ResponseWriter: w, server: s, fault: fault, left: 200, ended: r.Context()}, r) {
+		return
+	}
+	data, found := s.file(r.URL.Path)
+	version := s.version(r.URL.Path)
 	user, password, _ := r.BasicAuth()
 	to := s.Redirects[r.URL.Path]
 	switch {
@@ -181,7 +214,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, fault Fault) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	if tag := fmt.Sprintf(`"%d-%d"`, len(data), version); s.Weak {
+	if tag := s.tag(r.URL.Path); s.Weak {
 		w.Header().Set("ETag", "W/"+tag)
 	} else if !s.Untagged {
 		w.Header().Set("ETag", tag)

@@ -37,12 +37,18 @@ type Object struct {
 // from a byte on.
 func (o *Object) open(ctx context.Context) error {
 	header := http.Header{"Range": {fmt.Sprintf("bytes=-%d", endBytes)}}
+	o.version.require(header)
 	for tries := (attempts{}); ; {
-		ignored := false
+		ignored, differs := false, false
 		err := o.exchange(ctx, header, func(r *http.Response, body io.Reader) (err error) {
-			ignored, err = o.begin(r, body, header.Get("Range"))
+			if differs = r.StatusCode == http.StatusPreconditionFailed; !differs {
+				ignored, err = o.begin(r, body, header.Get("Range"))
+			}
 			return err
 		})
+		if err == nil && differs {
+			err = o.explain(ctx)
+		}
 		switch {
 		case err != nil:
 			if err := tries.again(ctx, err); err != nil {
@@ -63,11 +69,14 @@ func (o *Object) open(ctx context.Context) error {
 func (o *Object) begin(r *http.Response, body io.Reader, asked string) (ignored bool, err error) {
 	s, ok := spanOf(r.Header)
 	first := o.size == 0 // or else the range was ignored before
+	now := o.versionOf(r.Header)
 	switch {
+	case o.pinned == "" && (r.StatusCode == http.StatusOK || ok) && !o.version.equal(now):
+		return false, o.changed(o.version.text(), now.text())
 	case strings.HasSuffix(r.Header.Get("Content-Range"), "/0"):
 		return false, nil // no range of an empty file is right
 	case r.StatusCode == http.StatusOK && first && r.ContentLength >= 0:
-		o.size, o.version = r.ContentLength, versionOf(r.Header)
+		o.size, o.version = r.ContentLength, now
 		if o.pinned != "" {
 			o.version = version{}
 		}
@@ -80,7 +89,7 @@ func (o *Object) begin(r *http.Response, body io.Reader, asked string) (ignored 
 		return false, o.misplaced(asked, r.Header.Get("Content-Range"))
 	}
 	if o.size = s.size; o.pinned == "" {
-		o.version = versionOf(r.Header)
+		o.version = now
 	}
 	if !o.version.known() && o.pinned == "" {
 		return false, o.final(status.Unsupported, "let the server send one of them, or download the file",
@@ -123,7 +132,7 @@ func (o *Object) Stamp() string {
 	if o.pinned != "" {
 		return o.pinned
 	}
-	return fmt.Sprintf("%d bytes, %s", o.size, o.version.text())
+	return fmt.Sprintf("%d bytes, %s", o.size, o.version.stamp())
 }
 
 // Check implements blob.Blob. It sends no request: each read is a check.
@@ -203,7 +212,7 @@ func (o *Object) attempt(ctx context.Context, p []byte, offset int64) (n int, er
 	o.version.require(header)
 	differs := false
 	err = o.exchange(ctx, header, func(r *http.Response, body io.Reader) error {
-		now := versionOf(r.Header)
+		now := o.versionOf(r.Header)
 		switch s, ok := spanOf(r.Header); {
 		case r.StatusCode == http.StatusPreconditionFailed, r.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 			differs = true
@@ -233,7 +242,7 @@ func (o *Object) attempt(ctx context.Context, p []byte, offset int64) (n int, er
 // explain returns how the object differs from what it was, after the server has refused a condition.
 func (o *Object) explain(ctx context.Context) error {
 	err := o.exchange(ctx, http.Header{"Range": {"bytes=0-0"}}, func(r *http.Response, _ io.Reader) error {
-		now := versionOf(r.Header)
+		now := o.versionOf(r.Header)
 		if s, ok := spanOf(r.Header); ok && s.size != o.size && o.version.equal(now) {
 			return o.changed(fmt.Sprintf("%d bytes", o.size), fmt.Sprintf("%d", s.size))
 		}

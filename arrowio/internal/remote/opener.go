@@ -171,6 +171,22 @@ func (op *Opener) OpenPinned(ctx context.Context, e blob.Entry, address *url.URL
 	return op.open(ctx, &Object{opener: op, name: e.Name, at: *address, pinned: stamp})
 }
 
+// OpenVersion opens an address under the name of an entry of a listing. The object must have the version of the entry,
+// such as `ETag "a"` or "generation 1", and its size. An entry without a version stands for any.
+func (op *Opener) OpenVersion(ctx context.Context, e blob.Entry, address *url.URL) (blob.Blob, error) {
+	o := &Object{opener: op, name: e.Name, at: *address, version: parseVersion(e.Version)}
+	if o.version.known() && e.Size == 0 {
+		op.engine.opened(1)
+		return o, nil // stores refuse all ranges of an empty object
+	}
+	b, err := op.open(ctx, o)
+	if err == nil && e.Version != "" && o.size != e.Size {
+		_ = b.Close()
+		return nil, o.errorf(status.DataLoss, "the file has %d bytes, and the listing says %d", o.size, e.Size).WithHint("open the dataset again")
+	}
+	return b, err
+}
+
 func (op *Opener) open(ctx context.Context, o *Object) (blob.Blob, error) {
 	op.engine.opened(1)
 	if err := o.open(ctx); err != nil {

@@ -10,15 +10,40 @@ import (
 )
 
 // version is what a server says about the content of an object: its ETag, or else the time of its
-// last modification, which has seconds.
-type version struct{ etag, modified string }
+// last modification, which has seconds. The generation of Google Cloud Storage counts before both, if the object
+// was opened by it.
+type version struct{ generation, etag, modified string }
 
-func versionOf(h http.Header) version {
-	return version{h.Get("ETag"), h.Get("Last-Modified")}
+// versionOf returns the version in an answer.
+func (o *Object) versionOf(h http.Header) version {
+	v := version{etag: h.Get("ETag"), modified: h.Get("Last-Modified")}
+	if o.version.generation != "" {
+		v.generation = h.Get("X-Goog-Generation")
+	}
+	return v
+}
+
+// parseVersion returns the version of a text, or none.
+func parseVersion(text string) (v version) {
+	if etag, ok := strings.CutPrefix(text, "ETag "); ok {
+		v.etag = etag
+	}
+	if generation, ok := strings.CutPrefix(text, "generation "); ok {
+		v.generation = generation
+	}
+	return v
 }
 
 // text describes the version.
 func (v version) text() string {
+	if v.generation != "" {
+		return "generation " + v.generation
+	}
+	return v.stamp()
+}
+
+// stamp describes the version without the generation, which is different for copies.
+func (v version) stamp() string {
 	if v.etag != "" {
 		return "ETag " + v.etag
 	}
@@ -26,12 +51,14 @@ func (v version) text() string {
 }
 
 // known reports whether the server has said something.
-func (v version) known() bool { return v.etag != "" || v.modified != "" }
+func (v version) known() bool { return v.generation != "" || v.etag != "" || v.modified != "" }
 
 // require makes a request fail if the content has changed. A weak ETag never matches as a condition,
 // so it is only compared with the ETag of the answer.
 func (v version) require(h http.Header) {
 	switch {
+	case v.generation != "":
+		h.Set("X-Goog-If-Generation-Match", v.generation)
 	case v.etag != "" && !strings.HasPrefix(v.etag, "W/"):
 		h.Set("If-Match", v.etag)
 	case v.modified != "":
@@ -41,6 +68,9 @@ func (v version) require(h http.Header) {
 
 // equal reports whether an answer has this version. An answer may leave out what it said before.
 func (v version) equal(now version) bool {
+	if v.generation != "" {
+		return v.generation == now.generation
+	}
 	if v.etag != "" && now.etag != "" {
 		return v.etag == now.etag
 	}
