@@ -99,8 +99,9 @@ type Options struct {
 type FaultHandler = resident.FaultHandler
 
 // Open opens files of Arrow IPC, Parquet, JSON Lines, TFRecord, NumPy (.npy) or WebDataset (.tar) as
-// one dataset: paths, globs and directories, or addresses of web servers:
+// one dataset: paths, globs and directories, also in a bucket, or addresses of web servers:
 //
+//	arrowio.Open("s3://bucket/train-*.parquet")
 //	arrowio.Open("https://host/train-{000..127}.parquet")
 //
 // The error is NotFound if no file exists, DataLoss for damage, Unsupported for other formats, and

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs, quote, unquote
 
 
 class WebServer:
@@ -18,6 +19,7 @@ class WebServer:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.documents: dict[str, Any] = {}  # by path, which are sent as JSON
+        self.bucket: Bucket | None = None
         self.version = 1
         self.requests: list[str] = []  # their ranges
         self.sent = 0  # bytes of bodies
@@ -63,6 +65,43 @@ class Hub:
         documents[f"/api/{dataset}/revision/main"] = {"sha": sha}
 
 
+class Bucket:
+    """A stand-in for a store with one bucket, named bucket. It answers listings in one page.
+
+    Args:
+        server: serves it.
+    """
+
+    def __init__(self, server: WebServer) -> None:
+        self._server = server
+        server.bucket = self
+
+    def put(self, key: str, data: bytes) -> None:
+        self._server.files["/bucket/" + quote(key, safe="/-._~")] = data
+
+    def listing(self, query: dict[str, list[str]]) -> bytes:
+        """Returns the page of a listing, for S3 and for Google Cloud Storage."""
+        prefix, after = (query.get(name, [""])[0] for name in ("prefix", "start-after"))
+        found: dict[str, str] = {}
+        for path, data in self._server.files.items():
+            key = unquote(path.removeprefix("/bucket/"))
+            directory, slash, _ = key.removeprefix(prefix).partition("/")
+            name = prefix + directory + slash if "delimiter" in query else key
+            if not key.startswith(prefix) or name <= after:
+                continue
+            if name.endswith("/"):
+                found[name] = f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
+                continue
+            version = self._server.version
+            found[name] = (
+                f"<Contents><Key>{quote(name)}</Key><Size>{len(data)}</Size>"
+                f'<ETag>"{version}"</ETag><Generation>{version}</Generation></Contents>'
+            )
+        items = "".join(found[name] for name in sorted(found))
+        encoding = "<EncodingType>url</EncodingType>"
+        return f"<ListBucketResult>{encoding}{items}</ListBucketResult>".encode()
+
+
 @contextmanager
 def web_server() -> Iterator[WebServer]:
     """Serves on the loopback interface until the end of the block."""
@@ -72,8 +111,13 @@ def web_server() -> Iterator[WebServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if (document := state.documents.get(self.path.partition("?")[0])) is not None:
+            path, _, query = self.path.partition("?")
+            body = b""
+            if (document := state.documents.get(path)) is not None:
                 body = json.dumps(document).encode()
+            elif state.bucket is not None and path == "/bucket/":
+                body = state.bucket.listing(parse_qs(query))
+            if body:
                 state.begin(self.path)
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
@@ -88,6 +132,12 @@ def web_server() -> Iterator[WebServer]:
                 code = 404
             elif code == 206 and self.headers.get("If-Match", etag) != etag:
                 code = 412
+            generation = str(state.version)
+            if (
+                code == 206
+                and self.headers.get("x-goog-if-generation-match", generation) != generation
+            ):
+                code = 412
             if data is None or code != 206:
                 self.send_response(code)
                 self.send_header("Content-Length", "0")
@@ -101,6 +151,7 @@ def web_server() -> Iterator[WebServer]:
             stop = min(int(last) + 1, len(data)) if first else len(data)
             self.send_response(206)
             self.send_header("ETag", etag)
+            self.send_header("x-goog-generation", generation)
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
             self.send_header("Content-Length", str(stop - start))
             self.end_headers()

@@ -78,8 +78,9 @@ def open(
 
     Addresses of web servers open too: ``"https://host/train-{000..127}.parquet"``. Row groups of
     Parquet and record batches of Arrow files are read when they are needed; other files are fetched
-    whole. A server lists no files, so addresses have no globs. Datasets of the Hugging Face hub
-    have names such as ``"hf://datasets/ORG/NAME/data"``, and globs.
+    whole. A server lists no files, so addresses have no globs. Objects in a bucket of S3 or of
+    Google Cloud Storage have names such as ``"s3://bucket/train-*.parquet"`` and ``"gs://…"``, and
+    datasets of the Hugging Face hub ``"hf://datasets/ORG/NAME/data"``, both with globs.
 
     Args:
         paths: a file, an address, a glob such as ``"data/train-*.arrow"``, a directory, also of

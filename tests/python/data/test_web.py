@@ -21,7 +21,7 @@ import pytest
 
 import meshfeed as mf
 from tests.python.native.test_process import HANG
-from tests.python.webserver import Hub, WebServer, web_server
+from tests.python.webserver import Bucket, Hub, WebServer, web_server
 
 FILES, ROWS, WIDTH = 4, 3000, 64
 
@@ -104,6 +104,54 @@ def compare(
     requests = len(server.requests)
     assert all(map(np.array_equal, batches(far, **order), expected))
     assert len(server.requests) == requests  # a second epoch asks for nothing
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_a_bucket_equals_a_disk(
+    scheme: str,
+    stored: dict[str, bytes],
+    server: WebServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Globs, partitions and splits in a bucket have the batches of the same files on a disk."""
+    name, bucket = "AWS_ENDPOINT_URL" if scheme == "s3" else "STORAGE_EMULATOR_HOST", Bucket(server)
+    monkeypatch.setenv(name, server.url)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    files = [stored[f"/a-{number:02}.parquet"] for number in range(FILES)]
+    server.files = {}
+    for key, data in {
+        "glob/train 0+a.parquet": files[0],
+        "glob/train 1%.parquet": files[1],
+        "hive/year=2024/a.parquet": files[0],
+        "hive/year=2025/a.parquet": files[1],
+        "split/train-00000-of-00002.parquet": files[0],
+        "split/train-00001-of-00002.parquet": files[1],
+        "split/test-00000-of-00001.parquet": files[2],
+    }.items():
+        bucket.put(key, data)
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(data)
+    for path, split, requests in (
+        ("glob/train*.parquet", None, 4),
+        ("hive", None, 5),
+        ("split", "train", 5),
+    ):
+        server.requests.clear()
+        with (
+            mf.open(str(tmp_path / path), split=split) as near,
+            mf.open(f"{scheme}://bucket/{path}", split=split, cache=tmp_path / "cache") as far,
+        ):
+            assert len(server.requests) <= requests, server.requests
+            assert far.schema == near.schema
+            for a, b in zip(batches(near, shuffle=True), batches(far, shuffle=True), strict=True):
+                np.testing.assert_array_equal(a, b)
+    far = mf.open(f"{scheme}://bucket/glob/*.parquet")
+    server.version += 1
+    with far, pytest.raises(mf.DataLossError, match="has changed"):
+        batches(far)
+    with pytest.raises(mf.NotFoundError, match="the bucket has no such file or directory"):
+        mf.open(f"{scheme}://bucket/none.parquet")
 
 
 def test_a_changed_file_is_named(server: WebServer) -> None:
@@ -319,7 +367,7 @@ def test_addresses_that_do_not_open(server: WebServer, monkeypatch: pytest.Monke
         server.url + "/none.parquet": "there is no such file (404 Not Found)",
         server.url + "/a-*.parquet": "a web server does not list its files; name each file",
         server.url + "/": "a web server does not list its files; name each file",
-        "ftp://host/x.parquet": 'nothing here opens URLs of the scheme "ftp", only of hf, ',
+        "ftp://host/x.parquet": 'nothing here opens URLs of the scheme "ftp", only of gs, hf, ',
     }.items():
         with pytest.raises((mf.NotFoundError, mf.UnsupportedError)) as error:
             mf.open(address)
