@@ -76,6 +76,9 @@ type metered struct {
 // Fetched returns what was read so far.
 func (c metered) Fetched() source.Fetched { return source.Fetched(c.counts.Counts()) }
 
+// Source returns where the credentials come from.
+func (c metered) Source() string { return SourceOf(c.Opener) }
+
 // pinned is an opener of names that stand for commits.
 type pinned struct {
 	metered

@@ -84,6 +84,25 @@ func (o *Options) route(ctx context.Context, patterns []string) (blob.Opener, []
 	return opener, public, err
 }
 
+// OpenerOf returns the opener of a name, as [Open] uses it without options, and the name without secrets. It
+// is for programs that look at a storage itself.
+func OpenerOf(ctx context.Context, name string) (blob.Opener, string, error) {
+	opener, public, err := new(Options).route(ctx, []string{name})
+	if err != nil {
+		return nil, "", err
+	}
+	return opener, public[0], nil
+}
+
+// SourceOf says where the credentials of an opener come from, such as "HF_TOKEN". It is empty if that is not
+// known, as before the first request to some stores.
+func SourceOf(o blob.Opener) string {
+	if s, ok := o.(interface{ Source() string }); ok {
+		return s.Source()
+	}
+	return ""
+}
+
 // kindOf returns the scheme of a name, with one for both kinds of web servers.
 func kindOf(name string) string {
 	if s := files.Scheme(name); s != "http" {

@@ -67,7 +67,7 @@ type Part struct {
 // InvalidArgument for a directory with other files, Unsupported for a column that cannot be
 // converted, and IO if a file cannot be written.
 func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(dir); err != nil {
 		return Report{}, err
 	}
 	here := o.Files.Opener == nil && !slices.ContainsFunc(inputs, func(in string) bool { return files.Scheme(in) != "" })
@@ -93,14 +93,18 @@ func Run(ctx context.Context, inputs []string, dir string, o Options) (Report, e
 // the command that continues the conversion, without the folder and the part. Options.Files is not used.
 // Fields that the view passes on keep their Arrow types.
 func View(ctx context.Context, files *arrowio.Dataset, v source.Source, arguments []string, dir string, o Options) (Report, error) {
-	if err := o.check(); err != nil {
+	if err := o.check(dir); err != nil {
 		return Report{}, err
 	}
 	j := job{ds: files, src: v, folder: local.Folder{Dir: dir}, options: o}
 	return j.run(ctx, arguments)
 }
 
-func (o *Options) check() error {
+func (o *Options) check(dir string) error {
+	if files.Scheme(dir) != "" {
+		return status.Errorf(status.Unsupported, "convert", "%s is an address, and a conversion writes to a folder of this machine", files.Public(dir)).
+			WithHint("name a folder, and copy it to the storage when it is finished").With("path", files.Public(dir))
+	}
 	if o.RowsPerFile < 0 {
 		return status.Errorf(status.InvalidArgument, "convert", "%d rows per file", o.RowsPerFile).WithHint("give 1 or more")
 	}

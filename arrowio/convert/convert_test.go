@@ -197,6 +197,7 @@ func TestRefused(t *testing.T) {
 		{"in", "new", Options{Files: arrowio.Options{Columns: []string{}}}, status.InvalidArgument, "no columns are chosen; name at least one, or choose nothing for all"},
 		{"in", "new", Options{Part: 3, Parts: 2}, status.InvalidArgument, "part 3 of 2 does not exist; parts count from 1: the first of 2 is 1/2"},
 		{"in", "new", Options{Part: 1}, status.InvalidArgument, "part 1 of 0 does not exist; parts count from 1: the first of 1 is 1/1"},
+		{"in", "s3://bucket/out", Options{}, status.Unsupported, "s3://bucket/out is an address, and a conversion writes to a folder of this machine; name a folder"},
 		{"in", "new", Options{RowsPerFile: -1}, status.InvalidArgument, "-1 rows per file; give 1 or more"},
 		{"in", "done", Options{RowsPerFile: 6}, status.Incompatible, "done: the folder holds a conversion with other rows per file: 5 there, 6 here; name a new folder, or continue with meshfeed convert in --rows-per-file 5 done"},
 		{"other.parquet", "new", Options{}, status.Unsupported, `the column "price" (decimal128(21, 2)) cannot be converted: arrays have no decimal type; cast it to float64 or to an integer; convert the other columns: --columns int8,uint16,int32,uint64,float16,float32,float64,yes,text`},

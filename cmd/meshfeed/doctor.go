@@ -36,22 +36,24 @@ func newDoctor() *cobra.Command {
 		Short: "list versions, devices, limits and file systems, and what is wrong with them",
 		Long: `Lists what a report of a problem needs: versions and parts of this build, Python's packages, the
 devices that JAX sees, the processor, memory, limits of the process, file systems, and environment
-variables. It also lists the problems that it finds, each with a remedy. It reads no data.
+variables. It also lists the problems that it finds, each with a remedy. It reads no data on disks.
 
-PATH is a file or a folder with data. The current folder is listed, too.
+PATH is a file or a folder with data. The current folder is listed, too. For an address, such as
+hf://datasets/ORG/NAME or https://host/train.parquet, it lists the storage and measures one file: the
+time to the first byte, and the rate of 1, 4 and 16 reads at once, for 2 s and 8 MiB each.
 
 JAX is asked in a child process, because another program may hold a TPU or a GPU. If JAX does not
 answer within the time of --timeout, the child is ended, and the report says so.
 
 The exit status is 0 unless something is broken, and then 1. The report contains paths and the values
 of environment variables: read it before you publish it.`,
-		Example: "  python -m meshfeed doctor data/\n  meshfeed doctor --python ~/env/bin/python --json",
+		Example: "  python -m meshfeed doctor data/\n  meshfeed doctor https://host/train-{000..127}.parquet\n  meshfeed doctor --python ~/env/bin/python --json",
 		Args:    need(0, -1, "files or folders"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.Flags().StringVar(&o.python, "python", "", "the Python to list packages of; by default the one that runs meshfeed, or python3")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "the longest time for JAX to list its devices")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "the longest time for JAX to list its devices, and for a storage to answer")
 	return cmd
 }
 
@@ -76,7 +78,15 @@ func (o doctorOptions) run(cmd *cobra.Command, paths []string) error {
 	}
 	r.fact("processor", processor())
 	r.host(m)
-	r.paths(m, paths)
+	r.paths(m, slices.DeleteFunc(slices.Clone(paths), isAddress))
+	for _, address := range slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !isAddress(p) }) {
+		showStatus(cmd.ErrOrStderr(), "measuring a storage")
+		r.far(cmd.Context(), address, o.timeout)
+		showStatus(cmd.ErrOrStderr(), "")
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
 	r.sort()
 	if o.json {
 		if err := writeJSON(cmd.OutOrStdout(), r); err != nil {

@@ -32,6 +32,7 @@ type Opener struct {
 	blob.Slashes
 	web      *remote.Opener
 	endpoint *url.URL
+	source   string // of the token
 
 	mu      sync.Mutex
 	commits map[string]string       // by dataset with its revision
@@ -51,13 +52,14 @@ func New(web *remote.Opener, getenv func(string) string) (*Opener, error) {
 	}
 	endpoint.User, endpoint.RawQuery = nil, ""
 	web.Explain = denied
-	if token := tokenOf(getenv); token != "" {
+	token, source := tokenOf(getenv)
+	if token != "" {
 		web.Authorize = func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+token)
 			return nil
 		}
 	}
-	return &Opener{web: web, endpoint: endpoint, commits: map[string]string{}, lists: map[string]blob.Catalog{}}, nil
+	return &Opener{web: web, endpoint: endpoint, source: source, commits: map[string]string{}, lists: map[string]blob.Catalog{}}, nil
 }
 
 // denied explains that the hub denies access.
@@ -71,19 +73,26 @@ func denied(r *http.Response, _ []byte) *remote.Refusal {
 	}
 }
 
-// tokenOf returns the token of the environment, or "".
-func tokenOf(getenv func(string) string) string {
-	if token := strings.TrimSpace(getenv("HF_TOKEN")); token != "" {
-		return token
+// tokenOf returns the token of the environment, or "", and where it comes from.
+func tokenOf(getenv func(string) string) (token, source string) {
+	if token = strings.TrimSpace(getenv("HF_TOKEN")); token != "" {
+		return token, "HF_TOKEN"
 	}
 	if path := getenv("HF_TOKEN_PATH"); path != "" {
-		return local.Text(path)
+		token, source = local.Text(path), "the file of HF_TOKEN_PATH"
+	} else if home := getenv("HF_HOME"); home != "" {
+		token, source = local.Text(home, "token"), "the file token in HF_HOME"
+	} else {
+		token, source = local.Text(getenv("HOME"), ".cache", "huggingface", "token"), "the file that hf auth login writes"
 	}
-	if home := getenv("HF_HOME"); home != "" {
-		return local.Text(home, "token")
+	if token == "" {
+		source = "none: anonymous"
 	}
-	return local.Text(getenv("HOME"), ".cache", "huggingface", "token")
+	return token, source
 }
+
+// Source returns where the token comes from.
+func (op *Opener) Source() string { return op.source }
 
 // Counts returns what was read through the opener so far.
 func (op *Opener) Counts() remote.Counts { return op.web.Counts() }
