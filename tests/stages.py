@@ -102,7 +102,7 @@ GUIDES = "tests/python/docs/test_guides.py"
 
 # The tests of Python would take longest, so they are two stages of about equal time.
 QUICK = "data jobs loader native", "arrays check docs layout package plan"
-SLOW = "plan", "arrays check data docs", "jobs layout loader native package"
+SLOW = "jobs layout loader native package", "arrays check data docs", "plan"
 
 
 def pytest(folders: str, options: str) -> str:
@@ -124,18 +124,19 @@ def browser(files: str) -> str:
     return f"sh -c '.build/node/bin/node --test-reporter=spec wasm/page/tests/all.mjs {files}'"
 
 
-# The longest stages come first, so that no long stage runs alone at the end.
+# Stages of Python and of the browser use one processor, and come first, the longest before the
+# others. Stages of Go use all that are left, so that none idles at the end.
 TEST = [
     *(quick_pytest(which) for which in QUICK),
+    Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("the page in a browser", browser("wasm/page/tests/*.test.mjs")),
+    Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
     Stage(
         "go test",
         f'sh -c \'go vet $(go list ./... | grep -E "{RACE_ONLY}") &&'
         f' {VETTED} $(go list ./... | grep -Ev "{RACE_ONLY}")\'',
     ),
     Stage("go test -race", f"{RACE} {RACED}"),
-    Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
-    Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     Stage(
         "go test -tags page",
@@ -181,22 +182,22 @@ WASM_TESTS = (
 DEEP = [
     *(deep_pytest(which) for which in SLOW),
     Stage(
+        "deep real processes",
+        f"{PYTHON} -m pytest -q -m 'deep or longer' tests/distributed",
+        DEEP_ENV,
+    ),
+    Stage(
         "the site",
         f"sh -c 'docs/build.sh {PYTHON} && {PYTHON} -m pytest -q tests/website &&"
         " .build/node/bin/node --test --test-reporter=spec tests/website/site.test.mjs'",
         DEEP_ENV,
     ),
-    Stage("deep go test", f"{VETTED} ./...", DEEP_ENV),
     Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
+    Stage("deep go test", f"{VETTED} ./...", DEEP_ENV),
     Stage(
         "deep go test -race",
         f"sh -c '{RACE} $(go list ./arrowio/... ./core/... ./internal/... ./tests/... |"
         f' grep -Ev "{UNRACED}")\'',
-    ),
-    Stage(
-        "deep real processes",
-        f"{PYTHON} -m pytest -q -m 'deep or longer' tests/distributed",
-        DEEP_ENV,
     ),
     Stage(
         "the core's tests as wasm",
