@@ -385,8 +385,8 @@ func TestModulesOfALoader(t *testing.T) {
 		}
 	}
 	want := []string{
-		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "github.com/klauspost/cpuid/v2",
-		"github.com/pierrec/lz4/v4", "github.com/zeebo/xxh3", "golang.org/x/sync", "golang.org/x/sys",
+		"cloud.google.com/go/compute/metadata", "github.com/andybalholm/brotli", "github.com/klauspost/compress", "github.com/klauspost/cpuid/v2",
+		"github.com/pierrec/lz4/v4", "github.com/zeebo/xxh3", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/sys",
 	}
 	if got := slices.Sorted(maps.Keys(need)); !slices.Equal(got, want) {
 		t.Errorf("a loader over arrowio needs the modules %q, want %q: each one more is a download of every Go user", got, want)

@@ -20,6 +20,7 @@ class WebServer:
         self.files: dict[str, bytes] = {}
         self.documents: dict[str, Any] = {}  # by path, which are sent as JSON
         self.bucket: Bucket | None = None
+        self.heard = ""  # the headers of all requests
         self.version = 1
         self.requests: list[str] = []  # their ranges
         self.sent = 0  # bytes of bodies
@@ -84,10 +85,10 @@ class Bucket:
         prefix, after = (query.get(name, [""])[0] for name in ("prefix", "start-after"))
         found: dict[str, str] = {}
         for path, data in self._server.files.items():
-            key = unquote(path.removeprefix("/bucket/"))
+            key, inside = unquote(path.removeprefix("/bucket/")), path.startswith("/bucket/")
             directory, slash, _ = key.removeprefix(prefix).partition("/")
             name = prefix + directory + slash if "delimiter" in query else key
-            if not key.startswith(prefix) or name <= after:
+            if not inside or not key.startswith(prefix) or name <= after:
                 continue
             if name.endswith("/"):
                 found[name] = f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
@@ -111,6 +112,7 @@ def web_server() -> Iterator[WebServer]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            state.heard += str(self.headers)
             path, _, query = self.path.partition("?")
             body = b""
             if (document := state.documents.get(path)) is not None:
@@ -126,7 +128,7 @@ def web_server() -> Iterator[WebServer]:
                 return
             asked = self.headers.get("Range", "")
             code = state.before(state.begin(asked)) or 206
-            data = state.files.get(self.path)
+            data = state.files.get(path)
             etag = f'"{state.version}"'
             if data is None:
                 code = 404

@@ -46,15 +46,12 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 		if c.once || wait > time.Second || err == nil && c.code < 500 && c.code != http.StatusTooManyRequests || r.Context().Err() != nil {
 			return answer, err
 		}
-		if r.Body != nil {
-			body, rewound := r.GetBody()
-			if rewound != nil {
-				return answer, err
-			}
-			r.Body = body
-		}
 		if err == nil {
 			answer.Body.Close()
+		}
+		r = r.Clone(r.Context())
+		if r.GetBody != nil {
+			r.Body, _ = r.GetBody() // it is in memory, so there is no error
 		}
 		select {
 		case <-time.After(rand.N(wait)):

@@ -4,11 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// Google asks the metadata server for tokens: GCE_METADATA_HOST, or else the one of the machine, unless NO_GCE_CHECK=true.
+// Google finds tokens as the libraries of Google Cloud do. The first of these sources is used:
+//
+//   - the file of GOOGLE_APPLICATION_CREDENTIALS
+//   - application_default_credentials.json in CLOUDSDK_CONFIG, or else in ~/.config/gcloud
+//   - the metadata server: GCE_METADATA_HOST, or else that of the machine, unless NO_GCE_CHECK=true
+//
 // It is safe for concurrent use.
 type Google struct {
 	getenv func(string) string
@@ -36,10 +48,54 @@ func (g *Google) Source() string { return g.tokens.source() }
 
 // find returns the token of the first source that has one.
 func (g *Google) find(ctx context.Context) (l lease[string], err error) {
+	path, named := g.getenv("GOOGLE_APPLICATION_CREDENTIALS"), true
+	if path == "" {
+		path, named = local.Opener{}.Join(g.getenv("HOME"), ".config/gcloud/application_default_credentials.json"), false
+		if dir := g.getenv("CLOUDSDK_CONFIG"); dir != "" {
+			path = local.Opener{}.Join(dir, "application_default_credentials.json")
+		}
+	}
+	text, err := local.Folder{}.Read(path)
+	switch {
+	case err == nil:
+		return exchange(ctx, text, path)
+	case named || status.CodeOf(err) != status.NotFound:
+		return l, err
+	}
 	if l, err = g.machine(ctx); err == nil && l.source == "" {
 		l.source = nothing
 	}
 	return l, err
+}
+
+// kinds are the kinds of files that give tokens.
+var kinds = []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ExternalAccount, google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount}
+
+// exchange returns the token for the credentials in a file. The errors of the library quote answers, so they are not shown.
+func exchange(ctx context.Context, text []byte, path string) (l lease[string], err error) {
+	var file struct{ Type google.CredentialsType }
+	if err := json.Unmarshal(text, &file); err != nil || !slices.Contains(kinds, file.Type) {
+		return l, invalid("make it with: gcloud auth application-default login, or download the key of a service account",
+			"%s has no credentials: expected JSON with a type such as service_account, authorized_user or external_account", path)
+	}
+	source := string(file.Type) + " of " + path
+	c := &client{via: public}
+	made, err := google.CredentialsFromJSONWithType(context.WithValue(ctx, oauth2.HTTPClient, c.http()), text, file.Type, scope)
+	if err == nil {
+		var token *oauth2.Token
+		if token, err = made.TokenSource.Token(); err == nil {
+			return lease[string]{token.AccessToken, source, token.Expiry}, nil
+		}
+	}
+	switch {
+	case c.host == "":
+		return l, invalid("make the file again; its text is not shown here, because it is secret", "%s is damaged, or names a file that cannot be read", source)
+	case c.code == 0:
+		return l, c.unanswered(source)
+	case file.Type == google.AuthorizedUser:
+		return l, refused("run: gcloud auth application-default login", "%s: %s gives no token (code %d)", source, c.host, c.code)
+	}
+	return l, refused("check that the account exists and has this key, what it may do, and the clock of this machine", "%s: %s gives no token (code %d)", source, c.host, c.code)
 }
 
 // machine returns the token of the metadata server. Its source is "" on other machines.

@@ -1,8 +1,13 @@
 package credentials
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha1"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // cloud stands in for the services that give credentials. All secrets have the word planted.
@@ -342,6 +349,71 @@ func TestBusy(t *testing.T) {
 	key, err := NewAWS(c.env(append(append([]string{}, all...), "AWS_PROFILE", "first role")...)).Key(t.Context())
 	if err != nil || key.ID != "first" || c.asked.Load() != 3 {
 		t.Errorf("%v, %v in %d requests", key, err, c.asked.Load())
+	}
+}
+
+// TestGoogle: each kind of file, and its errors.
+func TestGoogle(t *testing.T) {
+	c := newCloud(t)
+	c.file("jwt", "planted.jwt\n")
+	pair, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _ := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(pair)})))
+	federated := `{"type":"external_account","audience":"x","subject_token_type":"urn:ietf:params:oauth:token-type:jwt","token_url":"URL/exchange","credential_source":{"file":"` + c.home + `/jwt"}`
+	files := map[string]string{
+		"service": `{"type":"service_account","client_email":"a@b","private_key_id":"planted-id","token_uri":"URL/token","private_key":` + string(private) + `}`,
+		"user":    `{"type":"authorized_user","client_id":"x","client_secret":"planted-client","refresh_token":"planted-refresh","token_uri":"URL/token"}`,
+		"pool":    federated + "}",
+		"acting":  federated + `,"service_account_impersonation_url":"URL/impersonate"}`,
+		"nojwt":   strings.Replace(federated, "/jwt", "/planted", 1) + "}",
+		"badkey":  `{"type":"service_account","client_email":"a@b","token_uri":"URL/token","private_key":"planted"}`,
+		"broken":  `{"type":"service_account","private_key":"planted`,
+		"other":   `{"type":"planted"}`,
+		"down":    `{"type":"authorized_user","refresh_token":"planted-refresh","token_uri":"http://127.0.0.1:1/token"}`,
+	}
+	for _, test := range []struct {
+		file string
+		code int
+		want string // a token, or an error
+	}{
+		{"service", 0, "planted-urn:ietf:params:oauth:grant-type:jwt-bearer"},
+		{"user", 0, "planted-refresh_token"},
+		{"pool", 0, "planted-federated"},
+		{"acting", 0, "planted-impersonated"},
+		{"service", 400, "service_account of FILE: 127.0.0.1 gives no token (code 400); check that the account exists and has this key, what it may do, and the clock of this machine"},
+		{"user", 400, "authorized_user of FILE: 127.0.0.1 gives no token (code 400); run: gcloud auth application-default login"},
+		{"user", 307, "authorized_user of FILE: 127.0.0.1 gives no token (code 307); run: gcloud auth application-default login"},
+		{"pool", 403, "external_account of FILE: 127.0.0.1 gives no token (code 403); check that the account exists and has this key, what it may do, and the clock of this machine"},
+		{"nojwt", 0, "external_account of FILE is damaged, or names a file that cannot be read; make the file again; its text is not shown here, because it is secret"},
+		{"badkey", 0, "service_account of FILE is damaged, or names a file that cannot be read; make the file again; its text is not shown here, because it is secret"},
+		{"broken", 0, "FILE has no credentials: expected JSON with a type such as service_account, authorized_user or external_account; make it with: gcloud auth application-default login, or download the key of a service account"},
+		{"other", 0, "FILE has no credentials: expected JSON with a type such as service_account, authorized_user or external_account; make it with: gcloud auth application-default login, or download the key of a service account"},
+		{"down", 0, "authorized_user of FILE: no answer came from 127.0.0.1: connect: connection refused; check the network, the certificates, and the proxy (HTTPS_PROXY, NO_PROXY)"},
+	} {
+		path := c.file(test.file+".json", files[test.file])
+		c.code, c.answer = test.code, `{"error":"invalid_grant","error_description":"%s"}`
+		g := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", path))
+		token, err := g.Token(t.Context())
+		want := "arrowio: " + strings.ReplaceAll(test.want, "FILE", path)
+		if err == nil && (token != test.want || !strings.HasSuffix(g.Source(), " of "+path)) || err != nil && err.Error() != want {
+			t.Errorf("%s: got  %q of %s, %v\nwant %s", test.file, token, g.Source(), err, want)
+		}
+		if text := fmt.Sprintf("%+v %#v", err, err); strings.Contains(text, "planted") {
+			t.Errorf("%s: the error has a secret: %s", test.file, text)
+		}
+	}
+	c.code = 0
+	c.file(".config/gcloud/application_default_credentials.json", files["user"])
+	if token, err := NewGoogle(c.env()).Token(t.Context()); err != nil || token != "planted-refresh_token" {
+		t.Errorf("%q, %v", token, err)
+	}
+	if token, err := NewGoogle(c.env("CLOUDSDK_CONFIG", "HOME/none")).Token(t.Context()); err != nil || token != "" {
+		t.Errorf("%q, %v", token, err)
+	}
+	if _, err := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", "HOME/none")).Token(t.Context()); status.CodeOf(err) != status.NotFound {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -49,10 +50,7 @@ func (a *AWS) assume(ctx context.Context, r role, with lease[Key]) (lease[Key], 
 
 // take asks the Security Token Service for the key of a role.
 func (a *AWS) take(ctx context.Context, r role, form url.Values, key Key, by string) (l lease[Key], err error) {
-	region := a.first("AWS_REGION", "AWS_DEFAULT_REGION")
-	if region == "" {
-		region = r.region
-	}
+	region := cmp.Or(a.first("AWS_REGION", "AWS_DEFAULT_REGION"), r.region, a.Region())
 	at, err := a.service("sts", region, "AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL")
 	if err != nil {
 		return l, err
@@ -71,10 +69,7 @@ func (a *AWS) take(ctx context.Context, r role, form url.Values, key Key, by str
 		return l, invalid("correct AWS_ENDPOINT_URL_STS", "the address of the Security Token Service is not a URL")
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	if region == "" {
-		region = "us-east-1"
-	}
-	Sign(request, key, region, "sts", hex.EncodeToString(digest(body)), time.Now())
+	Sign(request, key, cmp.Or(region, "us-east-1"), "sts", hex.EncodeToString(digest(body)), time.Now())
 	code, _, text, err := (&client{via: public}).send(request, source)
 	if err != nil {
 		return l, err
