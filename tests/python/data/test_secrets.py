@@ -26,8 +26,8 @@ for name in json.loads(sys.stdin.read()):
         with mf.open(name) as ds, mf.Loader(ds, batch_size=100, seed=1, epochs=1) as loader:
             batches = list(loader)
             print("read", len(batches), repr(ds), ds, ds.schema, ds.fingerprint, ds.cache)
-            print(repr(loader), loader.state(), loader.stats(), loader.report(), loader.certificate())
-            print(loader.layout.to_json(), loader.layout.report(), loader.last)
+            print(repr(loader), loader.state(), loader.stats(), loader.report(), loader.last)
+            print(loader.certificate(), loader.layout.to_json(), loader.layout.report())
             loader.save_state("state.json")
     except Exception as error:
         traceback.print_exc()
@@ -36,10 +36,14 @@ for name in json.loads(sys.stdin.read()):
 
 AWS = """\
 [profile dev]
-credential_process = echo '{"AccessKeyId":"planted-id","SecretAccessKey":"planted-key","SessionToken":"planted-token"}'
+credential_process = cat ~/key.json
 [profile broken]
 credential_process = echo planted-output; echo planted-message >&2; exit 1
 """
+
+
+KEY = """{"AccessKeyId": "planted-id", "SecretAccessKey": "planted-key",
+"SessionToken": "planted-token"}"""
 
 
 def parquet() -> bytes:
@@ -49,11 +53,12 @@ def parquet() -> bytes:
 
 
 def test_secrets_stay(tmp_path: Path) -> None:
-    """Planted secrets are not in output, logs, errors, states, reports and the files of a process."""
+    """Planted secrets are in no output, log, error, state, report or file of a process."""
     home, work = tmp_path / "home", tmp_path / "work"
     (home / ".aws").mkdir(parents=True)
     work.mkdir()
     (home / ".aws" / "config").write_text(AWS)
+    (home / "key.json").write_text(KEY)
     google = home / "google.json"
     google.write_text('{"type": "service_account", "private_key": "planted"}')
     with web_server() as server:
