@@ -38,8 +38,9 @@ func (d *Dataset) components(ctx context.Context) (root source.Component, err er
 		add(own, "directory keys", keys)
 		add(own, "record batches", batches)
 		add(own, "bytes", metadata)
+		own.Below[2].Stamp = f.Stamp
 		add(&stored, "bytes", "")
-		stored.Below[i].Hash = d.fingerprint.bytes[i]
+		stored.Below[i].Hash, stored.Below[i].Stamp = d.fingerprint.bytes[i], f.Stamp
 	}
 	root.Label, root.Below = "files", []source.Component{source.SchemaComponent(d.table.Schema), described, stored}
 	return root, nil

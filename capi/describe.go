@@ -116,15 +116,16 @@ func mfgo_loader_info(h C.uint64_t, out *C.mf_bytes, e *C.mf_error) C.mf_status 
 type component struct {
 	Label string      `json:"label"`
 	Name  string      `json:"name,omitempty"`
+	Stamp string      `json:"stamp,omitempty"`
 	Hash  string      `json:"hash"`
 	Below []component `json:"below,omitempty"`
 }
 
-// maxComponents bounds the tree, which each process of a job may publish.
-const maxComponents = 256
+// maxComponents bounds the tree, which each process of a job may publish. It has room for 1,000 files.
+const maxComponents = 2048
 
 func componentOf(c source.Component) component {
-	out := component{Label: c.Label, Name: c.Name, Hash: c.Hash.String()[:16]}
+	out := component{Label: c.Label, Name: c.Name, Stamp: c.Stamp, Hash: c.Hash.String()[:16]}
 	for _, below := range c.Below {
 		out.Below = append(out.Below, componentOf(below))
 	}

@@ -732,12 +732,11 @@ mf_status mf_loader_create(mf_dataset dataset, mf_layout layout, const mf_loader
    variance with independent records. */
 mf_status mf_loader_info(mf_loader loader, mf_bytes* json, mf_error* error);
 
-/* Returns what the fingerprint of the loader's dataset is made of, as a tree of up to 256
+/* Returns what the fingerprint of the loader's dataset is made of, as a tree of up to 2,048
    components:
      {"label": "filter", "hash": "16 hexadecimal digits", "below": [{"label": "files", ...}]}
-   A component of a file also has the "name" of the file. If two datasets differ, the reason
-   is the first component that has another hash, while all components below it have equal
-   hashes. */
+   A file has a "name" too, and perhaps a "stamp", such as its ETag. If two datasets differ, the reason is the
+   first component that has another hash, while all components below it have equal hashes. */
 mf_status mf_loader_components(mf_loader loader, mf_bytes* json, mf_error* error);
 
 /* The blocks of one step, in one piece of memory that belongs to the batch. There is

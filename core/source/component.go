@@ -13,6 +13,7 @@ import (
 type Component struct {
 	Label string      // such as "filter", the same on every host
 	Name  string      // the path of a file, which may differ from host to host; else empty
+	Stamp string      // what its storage says of its content, such as an ETag; "" if that says nothing
 	Hash  Fingerprint // covers the component and the components below it
 	Below []Component
 }

@@ -18,7 +18,8 @@ class WebServer:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.documents: dict[str, Any] = {}  # by path, which are sent as JSON
+        self.documents: dict[str, Any] = {}  # by path; values, or functions that return them
+        self.etags: dict[str, str] = {}  # by path, instead of the version
         self.bucket: Bucket | None = None
         self.heard = ""  # the headers of all requests
         self.version = 1
@@ -116,7 +117,7 @@ def web_server() -> Iterator[WebServer]:
             path, _, query = self.path.partition("?")
             body = b""
             if (document := state.documents.get(path)) is not None:
-                body = json.dumps(document).encode()
+                body = json.dumps(document() if callable(document) else document).encode()
             elif state.bucket is not None and path == "/bucket/":
                 body = state.bucket.listing(parse_qs(query))
             if body:
@@ -129,7 +130,7 @@ def web_server() -> Iterator[WebServer]:
             asked = self.headers.get("Range", "")
             code = state.before(state.begin(asked)) or 206
             data = state.files.get(path)
-            etag = f'"{state.version}"'
+            etag = f'"{state.etags.get(path, state.version)}"'
             if data is None:
                 code = 404
             elif code == 206 and self.headers.get("If-Match", etag) != etag:

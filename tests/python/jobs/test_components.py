@@ -50,7 +50,8 @@ def files(folder: Path) -> Iterator[tuple[str, mf.Dataset, mf.Dataset]]:
     wide = write(folder / "wide.arrow", kind="int64")
     yield "the order of the files", mf.open([a, c]), mf.open([c, a])
     yield "the order of the files", mf.open([a, b]), mf.open([b, a])  # of one size
-    yield "the number of the files: 2 and 3", mf.open([a, b]), mf.open([a, b, c])
+    more = "the number of the files: 2 and 3, and only one has c.arrow"
+    yield more, mf.open([a, b]), mf.open([a, b, c])
     yield "the record batches of file 1 (b.arrow and d.arrow)", mf.open([a, b]), mf.open([a, d])
     yield "the bytes of file 0 (a.arrow)", mf.open([a, b]), mf.open([other, b])
     yield "the schema", mf.open(a), mf.open(wide)
