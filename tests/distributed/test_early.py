@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.distributed.job import Job
 from tests.python.players import ALIKE, DIFFER
 
-HANG = 60
+HANG = 300
 
 
 def test_a_program_that_ends_without_a_loader(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import meshfeed as mf
 from tests.distributed.job import Job
 from tests.distributed.lost_player import ODD, STEPS
 
-HANG = 60
+HANG = 300
 LEFT = f"loader 'train': process 2 has closed the loader after {STEPS + 1} batches"
 MORE = f"meshfeed: {LEFT}, and this process takes another\nmeshfeed: process"
 DIED = "loader 'train': process 2 does not answer since "

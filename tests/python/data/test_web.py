@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import meshfeed as mf
-from tests.python.native.test_process import HANG
+from tests.python.programs import HANG
 from tests.python.webserver import Bucket, Hub, WebServer, web_server
 
 FILES, ROWS, WIDTH = 4, 3000, 64

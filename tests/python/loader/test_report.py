@@ -25,7 +25,7 @@ import meshfeed as mf
 from meshfeed._feed import clock
 from meshfeed._feed.feed import Feed
 from meshfeed._feed.sampling import Sample, Samples
-from tests.python.native.test_process import HANG, started
+from tests.python.native.test_process import HANG, START, started
 from tests.python.slowfile import served
 
 FIELDS = {"x": np.zeros((512, 4), np.float32)}
@@ -359,7 +359,7 @@ for n in range(8):
     time.sleep(0.5)
 """
     )
-    out, err = process.communicate(timeout=HANG)
+    out, err = process.communicate(timeout=START + HANG)
     assert (process.returncode, out, err) == (0, "ok\n", "")
 
 
