@@ -9,13 +9,18 @@ import (
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/internal/bucket"
 	"github.com/meshfeed/meshfeed/arrowio/internal/hub"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/remote"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
 // engine sends the requests of the process.
-var engine = sync.OnceValue(func() *remote.Engine { return remote.New(nil) })
+var engine = sync.OnceValue(func() *remote.Engine {
+	e := remote.New(nil)
+	e.Shared = local.UserTimes("busy")
+	return e
+})
 
 func init() {
 	Register("http", openWeb)

@@ -13,21 +13,32 @@ const most = 16
 // adapt is the shortest time between two changes of the bound on requests.
 const adapt = time.Second
 
+// Shared keeps a time for each name, for all processes of the machine.
+type Shared interface {
+	Time(name string) time.Time // zero if there is none
+	SetTime(name string, at time.Time)
+}
+
 // host bounds the requests to a host. Whenever the host is busy, the bound is halved, and grows by one
-// for every second without that.
+// for every second without that. What a host says to one process holds for all of the machine.
 type host struct {
+	name   string
+	shared Shared // until, as the last process has set it; nil for none
+
 	mu       sync.Mutex
 	limit    int
 	running  int
 	waiting  []chan struct{}
 	changed  time.Time // when the limit was changed
 	until    time.Time // no request begins before that, because the host asked for it
+	heard    time.Time // the last time of shared
 	answered bool      // some request reached it
 }
 
 // enter waits for its turn to send a request.
 func (h *host) enter(ctx context.Context) error {
 	for {
+		h.hear()
 		h.mu.Lock()
 		pause := time.Until(h.until)
 		if pause <= 0 && h.running < h.limit {
@@ -82,18 +93,43 @@ func (h *host) leave(answered, busy bool, pause time.Duration) {
 	now := time.Now()
 	h.running--
 	h.answered = h.answered || answered
-	if until := now.Add(pause); busy && until.After(h.until) {
+	switch {
+	case busy:
+		h.slow(now, now.Add(pause))
+		if h.shared != nil && h.until.After(h.heard) {
+			h.heard = h.until
+			h.shared.SetTime(h.name, h.until)
+		}
+	case answered && h.limit < most && now.Sub(h.changed) >= adapt:
+		h.limit, h.changed = h.limit+1, now
+	}
+	h.next()
+}
+
+// slow halves the bound, and lets no request begin before a time. The caller holds the lock.
+func (h *host) slow(now, until time.Time) {
+	if until.After(h.until) {
 		h.until = until
 	}
 	if now.Sub(h.changed) >= adapt {
-		switch {
-		case busy:
-			h.limit, h.changed = max(h.limit/2, 1), now
-		case answered && h.limit < most:
-			h.limit, h.changed = h.limit+1, now
-		}
+		h.limit, h.changed = max(h.limit/2, 1), now
 	}
-	h.next()
+}
+
+// hear slows down if the host is busy for another process of the machine. Old news is left out, and a time that no
+// host may ask for.
+func (h *host) hear() {
+	if h.shared == nil {
+		return
+	}
+	until := h.shared.Time(h.name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if until.After(h.heard) && now.Sub(until) < adapt && until.Sub(now) <= patience {
+		h.heard = until
+		h.slow(now, until)
+	}
 }
 
 // reached reports whether some request has reached the host.

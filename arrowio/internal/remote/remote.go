@@ -30,6 +30,8 @@ var hints = blob.Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: most, Ahead: 128 << 
 
 // Engine sends requests and counts open objects. It is safe for concurrent use.
 type Engine struct {
+	Shared Shared // tells other processes of the machine when a host is busy; nil for none. Set it before the first use.
+
 	transport *http.Transport
 
 	mu    sync.Mutex
@@ -61,7 +63,7 @@ func (e *Engine) host(name string) *host {
 	defer e.mu.Unlock()
 	h := e.hosts[name]
 	if h == nil {
-		h = &host{limit: most}
+		h = &host{name: name, shared: e.Shared, limit: most}
 		e.hosts[name] = h
 	}
 	return h

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
+	"github.com/meshfeed/meshfeed/arrowio/internal/local"
 	"github.com/meshfeed/meshfeed/arrowio/internal/remote"
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/tests/far"
@@ -194,17 +195,17 @@ var attempts = regexp.MustCompile(`of [0-9]+ attempts`)
 
 // TestBusyHosts: Retry-After holds for all requests to the host, and fewer run at once after it.
 func TestBusyHosts(t *testing.T) {
-	s := &far.Server{Files: map[string][]byte{"/x.bin": content(64 << 20)}, Latency: time.Millisecond}
+	s := &far.Server{Files: map[string][]byte{"/x.bin": make([]byte, 130<<20)}, Latency: time.Millisecond}
 	served(t, s, func(t *testing.T, op *remote.Opener) {
 		b := open(t, op)
 		defer b.Close()
 		time.Sleep(time.Minute)
 		s.Share, s.Faults = 1, []far.Fault{far.Busy}
-		p := make([]byte, 64<<20)
+		p := make([]byte, 130<<20)
 		ctx, cancel := context.WithTimeout(context.Background(), 990*time.Millisecond)
 		defer cancel()
 		_, _ = b.ReadAt(ctx, p, 0)
-		if count := s.Take(); count.Requests > 1+8 {
+		if count := s.Take(); count.Requests > 1+16 {
 			t.Errorf("within a second: %+v", count)
 		}
 		synctest.Wait()
@@ -214,8 +215,51 @@ func TestBusyHosts(t *testing.T) {
 		if _, err := b.ReadAt(t.Context(), p, 0); err != nil {
 			t.Fatal(err)
 		}
-		if count := s.Take(); count.AtOnce > 8 {
+		if count := s.Take(); count.AtOnce > 8+1 {
 			t.Errorf("after that: %+v", count)
+		}
+	})
+}
+
+// TestBusyForAllProcesses: what a host says to one process holds for the others of the machine, but not for a process
+// that begins later. Each process has an engine of its own.
+func TestBusyForAllProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, shared := &far.Server{Files: map[string][]byte{"/x.bin": make([]byte, 130<<20)}, Latency: time.Millisecond}, local.Times{Folder: t.TempDir()}
+		dial, stop := far.Serve(s)
+		defer stop()
+		var all [3]blob.Blob
+		begin := func(i int) {
+			e := remote.New(dial)
+			e.Shared = shared
+			all[i] = open(t, remote.NewOpener(e))
+		}
+		begin(0)
+		begin(1)
+		time.Sleep(time.Minute)
+		s.Share, s.Faults = 1, []far.Fault{far.Busy}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		_, _ = all[0].ReadAt(ctx, make([]byte, 1), 0)
+		s.Share = 0
+		read := func(i int) (atOnce int, took time.Duration) {
+			s.Take()
+			began := time.Now()
+			if _, err := all[i].ReadAt(t.Context(), make([]byte, 130<<20), 0); err != nil {
+				t.Fatal(err)
+			}
+			return s.Take().AtOnce, time.Since(began)
+		}
+		if n, took := read(1); n > 8 || took < time.Second/2 {
+			t.Errorf("the other process: %d at once in %v", n, took)
+		}
+		time.Sleep(time.Minute)
+		begin(2)
+		if n, took := read(2); n != 16 || took > time.Second/2 {
+			t.Errorf("a process that begins later: %d at once in %v", n, took)
+		}
+		for _, b := range all {
+			_ = b.Close()
 		}
 	})
 }
