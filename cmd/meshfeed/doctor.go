@@ -39,7 +39,7 @@ devices that JAX sees, the processor, memory, limits of the process, file system
 variables. It also lists the problems that it finds, each with a remedy. It reads no data on disks.
 
 PATH is a file or a folder with data. The current folder is listed, too. For an address, such as
-hf://datasets/ORG/NAME or https://host/train.parquet, it lists the storage and measures one file: the
+s3://bucket/train or https://host/train.parquet, it lists the storage and measures one file: the
 time to the first byte, and the rate of 1, 4 and 16 reads at once, for 2 s and 8 MiB each.
 
 JAX is asked in a child process, because another program may hold a TPU or a GPU. If JAX does not

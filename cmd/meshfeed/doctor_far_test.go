@@ -55,6 +55,26 @@ func TestDoctorMeasuresAServer(t *testing.T) {
 	expect(t, farReport(t, server.URL+"/small", 50*time.Millisecond), "/small: no answer within 50ms", "wait longer by --timeout")
 }
 
+func TestDoctorMeasuresABucket(t *testing.T) {
+	s := far.NewStore("data")
+	s.ID, s.Secret = "AKIDEXAMPLE", "hunter2"
+	s.Put("train/0.parquet", make([]byte, 9<<20))
+	server := httptest.NewServer(s)
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", s.ID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s.Secret)
+	t.Setenv("AWS_SESSION_TOKEN", "")
+	t.Setenv("AWS_REGION", s.Region)
+	got := farReport(t, "s3://data/train", time.Minute)
+	expect(t, got, "the environment", "1 item in", "s3://data/train/0.parquet, 9.0 MiB, opened in", "by 16 reads at once")
+	if strings.Contains(got, "hunter2") {
+		t.Error(got)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "other")
+	expect(t, farReport(t, "s3://data/train", time.Minute), "error: s3://data/: the signature", "the environment")
+}
+
 func TestDoctorMeasuresTheHub(t *testing.T) {
 	store := &far.Server{Files: map[string][]byte{}}
 	away := httptest.NewServer(store)

@@ -13,7 +13,7 @@
 # - [Three questions](#three-questions) · [The data](#the-data) · [The step](#the-step)
 # - [PyTorch](#pytorch) · [TensorFlow](#tensorflow) · [Grain](#grain)
 # - [Hugging Face datasets](#hugging-face-datasets) · [Datarax](#datarax) · [Levanter and MaxText](#levanter-and-maxtext)
-# - [Keep your loader](#keep-your-loader) · [Versions](#versions)
+# - [Data far away](#data-far-away) · [Keep your loader](#keep-your-loader) · [Versions](#versions)
 #
 # The running time and memory above are without PyTorch, TensorFlow and Datarax. If one of the libraries is
 # installed, its program runs too, and its batches, losses and weights are compared with ours.
@@ -524,7 +524,7 @@ if installed("grain"):
 # | `Image` | `ds.decode_image("image", size=(224, 224))` |
 # | `Audio` | encoded bytes, for [a function](transforms.py#9-audio) that decodes them |
 # | `ClassLabel(names=…)` | `ds.schema["label"].names` |
-# | `load_dataset("…", streaming=True)`, `hf://` | none: download first |
+# | `load_dataset("…", streaming=True)`, `hf://` | `mf.open("hf://datasets/ORG/NAME/data", split="train")` for files of Parquet, Arrow, JSON Lines or WebDataset |
 # | `.map(fn, batched=True)` | `ds.map(fn)`, ahead of the step; `ds.map(fn, key=…).cache()` computes once |
 # | `.set_transform(fn)`, `.with_transform(fn)` | `ds.map(fn)` |
 #
@@ -562,7 +562,7 @@ if installed("datasets"):
     assert len(batch["image"].devices()) == 1
 
 # %% [markdown]
-# What Hugging Face datasets does and meshfeed does not: it downloads, streams, maps, filters and decodes audio. Its
+# What Hugging Face datasets does and meshfeed does not: it reads CSV, runs scripts of a repository, and decodes audio. Its
 # streams know their position since `IterableDataset.state_dict`, except for the rows in a shuffle buffer.
 
 # %% [markdown]
@@ -814,6 +814,40 @@ for loading in ("process", "reshard"):
     sent = report["totals"]["network_bytes"]
     print(f"{loading:8} reads {read:>9,} bytes and sends {sent:>9,} in a step")
     assert (sent > 0) == (loading == "reshard")
+
+# %% [markdown]
+# ## Data far away
+#
+# Before: a stream, a mount, or files that fsspec opens. [The guide](../guide.md#data-on-a-web-server) says how such files
+# are read.
+#
+# | streaming of Hugging Face | with meshfeed |
+# | --- | --- |
+# | `load_dataset("ORG/NAME", streaming=True)` | `mf.open("hf://datasets/ORG/NAME/data", split="train")`: numbered records, read by row groups |
+# | `.shuffle(seed=s, buffer_size=n)` | `shuffle=True`, a full shuffle; or `order="blocks"`, which needs a window of row groups at a time |
+# | `.take(n)`, `.skip(n)` | `ds.slice(0, n)`, `ds.slice(n)`; `loader.skip(steps)` |
+# | `state_dict()`, which leaves the shuffle buffer out | `loader.state()`: any position, the exact order |
+# | `revision="…"` | `hf://datasets/ORG/NAME@REVISION/…`; a branch becomes a commit once |
+# | data that cross the network in every epoch | row groups that stay in the cache of the host |
+#
+# | MosaicML Streaming | with meshfeed |
+# | --- | --- |
+# | `MDSWriter`; shards in MDS | files of Parquet or Arrow; MDS is not read, so write the rows once: `meshfeed convert`, or pyarrow |
+# | `StreamingDataset(remote="s3://…", local=folder)` | `mf.open("s3://…", cache=folder)`; whole row groups travel, not whole files |
+# | `cache_limit="500gb"` | `cache_bytes=500 * 10**9`; a window that does not fit is an error, not a slow run |
+# | `predownload=n`, `download_retry=n` | nothing: windows are fetched ahead, and attempts go on at the byte reached |
+# | `shuffle_algo="py1e"`, `shuffle_block_size=n` | `order="blocks"` |
+# | `num_canonical_nodes`, for the same order on other counts of nodes | nothing: the order never depends on the processes |
+# | `Stream(proportion=…)` | `mf.mix({"a": a, "b": b}, weights=…)` |
+# | `clean_stale_shared_memory()` after a crash | nothing: a killed process leaves no part |
+#
+# | gcsfuse, Mountpoint for S3, s3fs, gcsfs, adlfs | with meshfeed |
+# | --- | --- |
+# | a mount, with a file cache and a prefetch to tune | `gs://…` and `s3://…`; or the mount as a path, which `io="read"` and `cache="/fast/disk"` suit |
+# | `ls -R` to fill the cache of metadata | nothing: one listing has names, sizes and versions |
+# | `fsspec.open(…)`, `pyarrow.dataset.dataset(…, filesystem=fs)` | the same address; for other storages `mf.open(paths, filesystem=fs)` |
+# | `storage_options={"key": …, "secret": …}` | the environment and the profiles of the tools of the store; `meshfeed doctor s3://…` says which are used |
+# | a batch from other versions of a file after it was replaced | a `DataLossError` that names the file and both versions |
 
 # %% [markdown]
 # ## Keep your loader

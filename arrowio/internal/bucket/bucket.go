@@ -47,6 +47,8 @@ type store interface {
 	// version returns the version of an entry of a listing.
 	version(c content) string
 
+	source() string // of the credentials
+
 	authorize(ctx context.Context, r *http.Request) error
 	explain(r *http.Response, f failure) *remote.Refusal
 }
@@ -59,6 +61,9 @@ func newOpener(web *remote.Opener, s store) *Opener {
 
 // Counts returns what was read through the opener so far.
 func (op *Opener) Counts() remote.Counts { return op.web.Counts() }
+
+// Source returns where the credentials come from, once a request has needed them.
+func (op *Opener) Source() string { return op.store.source() }
 
 // Hints implements blob.Opener.
 func (op *Opener) Hints() blob.Hints { return op.web.Hints() }

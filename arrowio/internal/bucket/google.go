@@ -72,11 +72,15 @@ func (g *google) renew(r *http.Request) {
 	}
 }
 
-func (g *google) explain(r *http.Response, f failure) *remote.Refusal {
-	source := "no credentials"
-	if g.tokens != nil {
-		source = g.tokens.Source()
+func (g *google) source() string {
+	if g.tokens == nil {
+		return "no credentials"
 	}
+	return g.tokens.Source()
+}
+
+func (g *google) explain(r *http.Response, f failure) *remote.Refusal {
+	source := g.source()
 	switch {
 	case f.Code == "UserProjectMissing":
 		return refuse(status.IO, "set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays", "the bucket charges the reader")

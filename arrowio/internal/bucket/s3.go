@@ -140,8 +140,10 @@ func (s *s3) renew(r *http.Request) {
 	}
 }
 
+func (s *s3) source() string { return s.keys.Source() }
+
 func (s *s3) explain(r *http.Response, f failure) *remote.Refusal {
-	bucket, source := s.bucketOf(r.Request.URL), s.keys.Source()
+	bucket, source := s.bucketOf(r.Request.URL), s.source()
 	region := f.Region
 	if told := r.Header.Get("X-Amz-Bucket-Region"); told != "" {
 		region = told
