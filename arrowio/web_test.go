@@ -315,10 +315,12 @@ func TestSecretsStay(t *testing.T) {
 // TestFarIsOff: without a URL nothing is asked for, and a variable forbids all connections.
 func TestFarIsOff(t *testing.T) {
 	getenv := func(name string) string { return map[string]string{"MESHFEED_FAR": "off"}[name] }
-	_, err := OpenFiles(t.Context(), []string{"https://host/x"}, Options{Getenv: getenv})
-	const want = "arrowio: MESHFEED_FAR is off, so no connection is made; remove the variable from the environment, or give paths of this machine"
-	if status.CodeOf(err) != status.Unsupported || err.Error() != want {
-		t.Errorf("got %v", err)
+	for _, name := range []string{"https://host/x", "hf://datasets/org/name", "s3://bucket/x", "gs://bucket/x"} {
+		_, err := OpenFiles(t.Context(), []string{name}, Options{Getenv: getenv})
+		const want = "arrowio: MESHFEED_FAR is off, so no connection is made; remove the variable from the environment, or give paths of this machine"
+		if status.CodeOf(err) != status.Unsupported || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

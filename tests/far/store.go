@@ -25,6 +25,7 @@ type Store struct {
 	Expired           string // a token that was right before
 	Region            string // that signatures must be for
 	Pays              bool   // the reader pays
+	Unlisted          bool   // listings are denied
 	Says              string // a code with which all requests are refused
 	Page1             string // replaces the first page of each listing
 }
@@ -62,6 +63,8 @@ func (s *Store) answer(w http.ResponseWriter, r *http.Request) bool {
 	case s.Pays && !payer && s.Google:
 		refuse(w, 400, "UserProjectMissing", "")
 	case s.Pays && !payer:
+		refuse(w, 403, "AccessDenied", "")
+	case s.Unlisted && key == "":
 		refuse(w, 403, "AccessDenied", "")
 	case bucket != s.Bucket:
 		refuse(w, 404, "NoSuchBucket", "")

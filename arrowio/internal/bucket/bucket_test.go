@@ -258,19 +258,21 @@ func TestErrors(t *testing.T) {
 		"changed in Google": {true, nil, nil, "gs://bucket/x", func(s *far.Store) { s.Put("x", make([]byte, 99_999)) }, status.DataLoss,
 			"gs://bucket/x: the file has changed since it was opened: it had generation 1000001, and has generation 1000002" + changed},
 		"key": {false, map[string]string{"AWS_ACCESS_KEY_ID": "OTHER"}, nil, "s3://bucket/x", nil, status.IO,
-			"s3://bucket/: the store does not know the access key (the environment); check which store the key is for, and the endpoint (AWS_ENDPOINT_URL)"},
+			"s3://bucket/x: the store does not know the access key (the environment); check which store the key is for, and the endpoint (AWS_ENDPOINT_URL)"},
 		"secret": {false, map[string]string{"AWS_SECRET_ACCESS_KEY": "hunter3"}, nil, "s3://bucket/x", nil, status.IO,
-			"s3://bucket/: the signature of the request, with the credentials (the environment), does not match it in the region us-east-1; check the secret key, the endpoint, and that no proxy changes the host or the path"},
+			"s3://bucket/x: the signature of the request, with the credentials (the environment), does not match it in the region us-east-1; check the secret key, the endpoint, and that no proxy changes the host or the path"},
 		"expired": {false, nil, func(s *far.Store) { s.Expired = s.Token }, "s3://bucket/x", nil, status.IO,
 			"s3://bucket/: the credentials (the environment) have expired (ExpiredToken); log in again, or renew the credentials"},
 		"clock": {false, nil, func(s *far.Store) { s.Says = "RequestTimeTooSkewed" }, "s3://bucket/x", nil, status.IO,
-			"s3://bucket/: the clock of this machine is wrong: the clock of the store says 2026-01-02T03:04:05Z; set the clock of this machine"},
+			"s3://bucket/x: the clock of this machine is wrong: the clock of the store says 2026-01-02T03:04:05Z; set the clock of this machine"},
 		"archived": {false, nil, nil, "s3://bucket/x", func(s *far.Store) { s.Says = "InvalidObjectState" }, status.IO,
 			"s3://bucket/x: the file is in an archive and cannot be read; restore it from its archive first"},
 		"redirect": {false, nil, func(s *far.Store) { s.Says = "PermanentRedirect" }, "s3://bucket/x", nil, status.Unsupported,
 			"s3://bucket/: the store redirects to another address (301 PermanentRedirect); give the endpoint that it leads to"},
 		"charges": {false, nil, func(s *far.Store) { s.Pays = true }, "s3://bucket/x", nil, status.IO,
-			"s3://bucket/: access is denied (403 AccessDenied), with the credentials (the environment); allow s3:ListBucket and s3:GetObject, or use other credentials; for a bucket that charges the reader, set AWS_REQUEST_PAYER=requester"},
+			"s3://bucket/x: access is denied (403 AccessDenied), with the credentials (the environment); allow s3:ListBucket and s3:GetObject, or use other credentials; for a bucket that charges the reader, set AWS_REQUEST_PAYER=requester"},
+		"denied": {false, nil, func(s *far.Store) { s.Unlisted = true }, "s3://bucket/none", nil, status.NotFound,
+			"s3://bucket/none: the bucket has no such file; check the name, also for capital letters"},
 		"Google charges": {true, nil, func(s *far.Store) { s.Pays = true }, "gs://bucket/x", nil, status.IO,
 			"gs://bucket/: the bucket charges the reader; set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays"},
 	} {
@@ -313,13 +315,16 @@ func TestAccess(t *testing.T) {
 			s.Expired, s.Token = s.Token, "next"
 			env["AWS_SESSION_TOKEN"] = "next"
 		}, most: 5},
-		"expired in Google": {google: true, expire: func(s *far.Store, _ map[string]string) { s.Token = "token 2" }, most: 5},
-		"another region":    {store: func(s *far.Store) { s.Region = "eu-west-1" }, most: 5},
-		"no region":         {env: map[string]string{"AWS_REGION": "https://x"}, most: 4},
-		"payer":             {env: map[string]string{"AWS_REQUEST_PAYER": "requester"}, store: func(s *far.Store) { s.Pays = true }, most: 4},
-		"payer in Google":   {google: true, env: map[string]string{"GOOGLE_CLOUD_QUOTA_PROJECT": "p"}, store: func(s *far.Store) { s.Pays = true }, most: 4},
-		"anonymous":         {env: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_EC2_METADATA_DISABLED": "true"}, store: func(s *far.Store) { s.ID = "" }, most: 4},
-		"one of two names":  {env: map[string]string{"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}, most: 0},
+		"expired in Google":  {google: true, expire: func(s *far.Store, _ map[string]string) { s.Token = "token 2" }, most: 5},
+		"another region":     {store: func(s *far.Store) { s.Region = "eu-west-1" }, most: 5},
+		"no region":          {env: map[string]string{"AWS_REGION": "https://x"}, most: 4},
+		"payer":              {env: map[string]string{"AWS_REQUEST_PAYER": "requester"}, store: func(s *far.Store) { s.Pays = true }, most: 4},
+		"payer in Google":    {google: true, env: map[string]string{"GOOGLE_CLOUD_QUOTA_PROJECT": "p"}, store: func(s *far.Store) { s.Pays = true }, most: 4},
+		"anonymous":          {env: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_EC2_METADATA_DISABLED": "true"}, store: func(s *far.Store) { s.ID = "" }, most: 4},
+		"unlisted":           {store: func(s *far.Store) { s.Unlisted = true }, most: 5},
+		"unlisted in Google": {google: true, store: func(s *far.Store) { s.Unlisted = true }, most: 5},
+		"a stored encoding":  {store: func(s *far.Store) { s.Packed = true }, most: 4},
+		"one of two names":   {env: map[string]string{"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}, most: 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if c.env == nil {
@@ -339,6 +344,14 @@ func TestAccess(t *testing.T) {
 					c.expire(s, c.env)
 				}
 			})
+			if err == nil && c.most > 0 {
+				var b blob.Blob
+				fresh := newOpener(op.web, op.store) // it has listed nothing
+				if b, err = fresh.Open(t.Context(), blob.Entry{Name: name}); err == nil {
+					_ = b.Close()
+				}
+				c.most += 3
+			}
 			if (err != nil) != (c.most == 0) || op.Counts().Requests-c.most > 0 && c.most > 0 {
 				t.Errorf("%v after %+v", err, op.Counts())
 			}

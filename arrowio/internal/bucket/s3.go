@@ -38,6 +38,7 @@ func NewS3(web *remote.Opener, getenv func(string) string) (*Opener, error) {
 			break
 		}
 	}
+	web.Stored = true
 	return newOpener(web, s), nil
 }
 

@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 )
 
 // Stat implements blob.Opener. It lists a page of names from this one on, which may have the names of the next calls.
+// If the store denies listings, the name is taken for a file.
 func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
 	_, _, key, err := split(name)
 	switch {
@@ -33,6 +35,9 @@ func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
 	if dir, _ := op.Split(name); !p.has(dir, name) {
 		p = page{dir: dir, from: name}
 		p.Blobs, p.to, err = op.list(ctx, query{prefix: inside(dir), delimiter: "/", after: before(name), until: name + "/"})
+		if denied(err) {
+			return blob.Entry{Name: name}, nil
+		}
 		if err != nil {
 			return blob.Entry{}, err
 		}
@@ -41,6 +46,12 @@ func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
 		op.mu.Unlock()
 	}
 	return advise(p.Stat(ctx, name))
+}
+
+// denied reports whether a store denies a listing. It may still let a name be opened.
+func denied(err error) bool {
+	e, ok := errors.AsType[*status.Error](err)
+	return ok && (e.Attr("status") == http.StatusForbidden || e.Attr("status") == http.StatusUnauthorized)
 }
 
 // page is what is in a directory between two names, or up to its end if the second name is "".

@@ -61,6 +61,7 @@ func (o *Object) explained(r *http.Response) error {
 	}
 	f := o.final(refusal.Code, refusal.Hint, "%s", refusal.What)
 	f.renewed = refusal.Again
+	f.error.With("status", r.StatusCode)
 	return f
 }
 
@@ -81,7 +82,7 @@ func (o *Object) unauthorized(ctx context.Context, err error) error {
 func (o *Object) refused(r *http.Response) error {
 	switch r.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
-		if how := r.Header.Get("Content-Encoding"); how != "" && how != "identity" {
+		if how := r.Header.Get("Content-Encoding"); how != "" && how != "identity" && !o.opener.Stored {
 			return o.final(status.Unsupported, "turn compression off for such files on the server, or download the file",
 				"the server compresses the bytes (Content-Encoding: %s), although the request forbids it", how)
 		}

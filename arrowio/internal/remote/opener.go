@@ -29,6 +29,9 @@ type Opener struct {
 	// in several goroutines.
 	Explain func(r *http.Response, body []byte) *Refusal
 
+	// Stored says that Content-Encoding is a note about the stored bytes, which the server does not change.
+	Stored bool
+
 	mu      sync.Mutex
 	secrets map[string]string // by scheme and host: the Authorization of requests
 	queries map[string]string // by name
