@@ -205,6 +205,25 @@ func numbered(op *Opener, format string) (n int, err error) {
 	return n, nil
 }
 
+// TestConditions: each request for an object has the version of the listing as a condition, also the first.
+func TestConditions(t *testing.T) {
+	for scheme, c := range map[string]struct {
+		stand  func(*testing.T, map[string]string) (*far.Store, *Opener)
+		header [2]string
+	}{"s3": {standIn, [2]string{"If-Match", `"100000-1"`}}, "gs": {standInGoogle, [2]string{"X-Goog-If-Generation-Match", "1000001"}}} {
+		s, op := c.stand(t, nil)
+		s.Put("x", make([]byte, 100_000))
+		if err := read(op, scheme+"://bucket/x", nil); err != nil {
+			t.Error(err)
+		}
+		for i, r := range s.Seen()[1:] {
+			if r.Header.Get(c.header[0]) != c.header[1] {
+				t.Errorf("%s: request %d has %v", scheme, i, r.Header)
+			}
+		}
+	}
+}
+
 // read opens a name, and reads its first bytes after a change.
 func read(op *Opener, name string, change func()) error {
 	e, err := op.Stat(context.Background(), name)
