@@ -235,14 +235,23 @@ func deep(t *testing.T) {
 	}
 }
 
-// TestSanitized runs the programs, and Go's accesses to C memory, under
-// AddressSanitizer and LeakSanitizer.
-func TestSanitized(t *testing.T) {
+// sanitized builds the library with AddressSanitizer, which checks Go's accesses to C memory, and
+// with Go's strictest checks of pointers: cgocheck2 checks pointers in C memory, and -asan implies
+// checkptr, which checks conversions. One build has all, because each compiles all packages.
+func sanitized(t *testing.T, flags ...string) string {
+	t.Helper()
 	deep(t)
-	folder, err := buildLibrary(" asan", "-asan")
+	t.Setenv("GOEXPERIMENT", "cgocheck2")
+	folder, err := buildLibrary(" asan", append([]string{"-asan"}, flags...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// TestSanitized runs the programs under AddressSanitizer, LeakSanitizer and Go's checks.
+func TestSanitized(t *testing.T) {
+	folder := sanitized(t)
 	for _, source := range comparedPrograms {
 		t.Run(source, func(t *testing.T) {
 			execute(t, compile(t, folder, source, "-fsanitize=address"), "ASAN_OPTIONS=detect_leaks=1")
@@ -264,11 +273,7 @@ func TestSanitized(t *testing.T) {
 // TestSanitizedFaults does the same for the programs with injected faults. They
 // leave hanging calls and memory behind on purpose, so leaks are not checked.
 func TestSanitizedFaults(t *testing.T) {
-	deep(t)
-	folder, err := buildLibrary(" asan faults", "-asan", "-tags=meshfeed_faults")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := sanitized(t, "-tags=meshfeed_faults")
 	for source, cases := range faulty(t) {
 		t.Run(source, func(t *testing.T) {
 			program := compile(t, folder, source, "-fsanitize=address")
@@ -276,24 +281,6 @@ func TestSanitizedFaults(t *testing.T) {
 				if out := execute(t, program, env, "ASAN_OPTIONS=detect_leaks=0"); out != "ok\n" {
 					t.Errorf("%s: printed %q", env, out)
 				}
-			}
-		})
-	}
-}
-
-// TestPointerChecks runs the programs with Go's strictest checks of pointers in
-// C memory and of pointer conversions.
-func TestPointerChecks(t *testing.T) {
-	deep(t)
-	t.Setenv("GOEXPERIMENT", "cgocheck2")
-	folder, err := buildLibrary(" checked", "-gcflags=all=-d=checkptr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, source := range programs {
-		t.Run(source, func(t *testing.T) {
-			if out := execute(t, compile(t, folder, source), "FILE="+copied(t, smallFile)); out != "ok\n" {
-				t.Errorf("printed %q", out)
 			}
 		})
 	}
