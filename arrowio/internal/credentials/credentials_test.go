@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -141,7 +142,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestSign compares signatures with examples in the manual of S3.
+// TestSign compares signatures with examples in the manual of S3, and with one of botocore.
 func TestSign(t *testing.T) {
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	key := Key{ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
@@ -154,6 +155,12 @@ func TestSign(t *testing.T) {
 		if got := r.Header.Get("Authorization"); got != "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature="+want {
 			t.Errorf("%s: %s", query, got)
 		}
+	}
+	post := httptest.NewRequest(http.MethodPost, "https://sts.eu-west-1.amazonaws.com", nil)
+	post.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	Sign(post, Key{"AKID", "SECRET", "TOKEN=="}, "eu-west-1", "sts", hex.EncodeToString(digest("Action=AssumeRole&RoleArn=x%2Fy")), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	if _, got, _ := strings.Cut(post.Header.Get("Authorization"), "Signature="); got != "8a9c932d2e0d94c5557b0be8c9125c963d67bb883185cc9143253b9aa66d6315" {
+		t.Errorf("botocore signs a request for a role in another way than %s", got)
 	}
 	r := httptest.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/", nil)
 	Sign(r, Key{}, "us-east-1", "s3", Unsigned, time.Now())

@@ -6,7 +6,7 @@ import "strings"
 type section map[string]string
 
 // parseINI parses a file of settings in the form of AWS. It returns the sections by name, or the number of the first line
-// that is neither "[section]" nor "name = value", and else 0. A line that is indented more than the setting before it
+// that is neither "[section]" nor "name = value" (or "name: value"), and else 0. A line that is indented more than the setting before it
 // belongs to that setting and is left out. Text after " #" or " ;" is a comment.
 func parseINI(text string) (sections map[string]section, wrong int) {
 	sections = map[string]section{}
@@ -29,12 +29,12 @@ func parseINI(text string) (sections map[string]section, wrong int) {
 			now, indent = sections[name], -1
 			continue
 		}
-		name, value, ok := strings.Cut(bare, "=")
-		name = strings.ToLower(strings.TrimSpace(name))
-		if !ok || now == nil || name == "" {
+		end := strings.IndexAny(bare, "=:")
+		if end <= 0 || now == nil {
 			return nil, i + 1
 		}
-		now[name], indent = strings.TrimSpace(value), depth
+		name := strings.ToLower(strings.TrimSpace(bare[:end]))
+		now[name], indent = strings.TrimSpace(bare[end+1:]), depth
 	}
 	return sections, 0
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,19 +28,21 @@ func Sign(r *http.Request, key Key, region, service, hash string, at time.Time) 
 	if key.Token != "" {
 		r.Header.Set("X-Amz-Security-Token", key.Token)
 	}
-	lines, signed := []string{"host:" + r.Host}, []string{"host"}
+	signed := map[string]string{"host": r.Host}
 	for name, values := range r.Header {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-amz-") || lower == "content-type" {
-			lines, signed = append(lines, lower+":"+strings.Join(values, ",")), append(signed, lower)
+			signed[lower] = strings.Join(values, ",")
 		}
 	}
-	slices.Sort(lines)
-	slices.Sort(signed)
-	names, path := strings.Join(signed, ";"), r.URL.EscapedPath()
+	order, lines := slices.Sorted(maps.Keys(signed)), ""
+	for _, name := range order {
+		lines += name + ":" + signed[name] + "\n"
+	}
+	names, path := strings.Join(order, ";"), r.URL.EscapedPath()
 	if path == "" {
 		path = "/"
 	}
-	canonical := strings.Join([]string{r.Method, path, query(r.URL), strings.Join(lines, "\n") + "\n", names, hash}, "\n")
+	canonical := strings.Join([]string{r.Method, path, query(r.URL), lines, names, hash}, "\n")
 	scope := stamp[:8] + "/" + region + "/" + service + "/aws4_request"
 	text := "AWS4-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hex.EncodeToString(digest(canonical))
 	secret := []byte("AWS4" + key.Secret)

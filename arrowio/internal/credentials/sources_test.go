@@ -158,7 +158,7 @@ const config = `# comment
 region = eu-west-1 ; comment
 [profile base]
 aws_access_key_id = BASE
-aws_secret_access_key = planted-base
+aws_secret_access_key: planted-base
 s3 =
   aws_access_key_id = nested
 [profile "first role"]
