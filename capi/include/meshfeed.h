@@ -543,7 +543,7 @@ mf_status mf_dataset_lengths(mf_dataset dataset, const char* field, int64_t star
      decode_image  field, size: [height, width], resize?: "area", crop?: "center" or "random",
               flip?: "none" or "random", color?: "rgb" or "gray", bad?: "error" or "zero"
               Images of uint8 with the shape [height, width, channels]. The rows below are the bytes of
-              JPEG and PNG files. Random crops and flips follow from the key of the record. A
+              JPEG, PNG and WebP files. Random crops and flips follow from the key of the record. A
               null row stays null. A damaged image is MF_DATA_LOSS of the batch that needs it. With the
               bad value "zero" it is zeros, and counts in mf_batch and mf_stats.
      map      out: [{name, dtype, shape?, ragged?, kind?: "string" or "binary"}], fields?: [name],

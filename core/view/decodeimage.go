@@ -14,7 +14,7 @@ import (
 )
 
 // DecodeImage returns a view in which the rows of a field are images of one size: uint8, with the
-// shape [height, width, channels]. The rows below are the bytes of JPEG and PNG files. Package raster says
+// shape [height, width, channels]. The rows below are the bytes of JPEG, PNG and WebP files. Package raster says
 // how they become pixels. A null row stays null.
 //
 // A random crop or flip depends on the key of the record, sampler.RecordKey, of the draw and the
@@ -34,7 +34,7 @@ func DecodeImage(src source.Source, field string, o raster.Options) (source.Sour
 	f := schema.Fields[number]
 	if f.Ragged != 1 || f.Type != dtype.Uint8 || f.IsText() || len(f.Shape) > 0 {
 		return nil, status.Errorf(status.InvalidArgument, "view", "field %q has rows of type %s, which hold no image files", field, f.TypeString()).
-			WithHint("give a field whose rows are the bytes of JPEG or PNG files").With("field", field)
+			WithHint("give a field whose rows are the bytes of JPEG, PNG or WebP files").With("field", field)
 	}
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -147,7 +147,7 @@ func TestDecodeImageErrors(t *testing.T) {
 	gather := func(ctx context.Context, record int64) error {
 		return g.Gather(ctx, source.Draw{}, []int64{record}, []source.Job{{Rows: [2]int{0, 1}, Dst: make([]byte, 3)}})
 	}
-	const want = `view: field "photo": the image of record 8 is no image: it begins with "none"; give the bytes of JPEG or PNG files`
+	const want = `view: field "photo": the image of record 8 is no image: it begins with "none"; give the bytes of JPEG, PNG or WebP files`
 	if err := gather(t.Context(), 8); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -15,7 +15,7 @@
 //	Pad        record k with the rows of a ragged field at one length
 //	Pack       pieces of several records as one, for documents of tokens
 //	Reshape    record k with the rows of a field in a shape, such as images from bytes
-//	DecodeImage record k with images of one size from the bytes of JPEG and PNG files
+//	DecodeImage record k with images of one size from the bytes of JPEG, PNG and WebP files
 //	Map        record k with fields that a function computes from others, and from a key of the record
 //	Constants  record k with more fields, which are constant over runs of records
 //

@@ -105,7 +105,7 @@ print(ds[0]["__key__"], len(ds[0]["jpg"]), "bytes,", ds[0]["json"])
 # %% [markdown]
 # ## 2. Decode
 #
-# `decode_image` makes arrays of one size from the bytes of JPEG and PNG files. It cuts out the largest centered part with the
+# `decode_image` makes arrays of one size from the bytes of JPEG, PNG and WebP files. It cuts out the largest centered part with the
 # proportions of `size`, and each pixel is the mean of the area that it covers. Nothing is decoded before a row is needed.
 
 # %%

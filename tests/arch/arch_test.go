@@ -73,6 +73,7 @@ var allowed = map[string][]string{
 	"core/view/packing":           {},
 	"core/view/raster":            {"core/internal/permutation"},
 	"core/view/raster/libjpeg":    {"core/view/raster"},
+	"core/view/raster/webp":       {"core/view/raster"},
 	"core/view/document":          {"core/view", "core/view/raster"},
 	"core/plan/strategy/document": {"core/plan/strategy", "core/layout/document"},
 	"core/diagnosis/document":     {"core/diagnosis", "core/sampler"},
@@ -166,6 +167,7 @@ var reserved = []struct {
 	{"github.com/apache/arrow-go/v18", []string{"arrowio/records18"}, "it doubles the C library and the command, which need none of it: only Go users hold its records"},
 	{"github.com/gomlx/go-xla", []string{"core/gomlxfeed/xla"}, "it needs a C compiler, and changes the environment of every program that links it"},
 	{"github.com/gomlx/", []string{"core/gomlxfeed", "core/gomlxfeed/internal/virtual", "core/gomlxfeed/xla", "docs/demo-go"}, "its API changes often, so only one folder and its demo depend on it"},
+	{"golang.org/x/image", []string{"core/view/raster/webp"}, "a program that decodes no WebP does not download it"},
 	{"github.com/tetratelabs/wazero", []string{"wasm/host"}, "only the host runs a guest"},
 	{"runtime/cgo", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "core/view/raster/libjpeg"}, "everything else must build without a C compiler"},
 	{"C", []string{"capi", "arrowio/cstream", "core/gomlxfeed/xla", "core/gomlxfeed/xla/internal/library", "core/view/raster/libjpeg", "tests/bench/gather"}, "everything else must build without a C compiler"},
@@ -273,9 +275,9 @@ func checkBorders(t *testing.T, p pkg) {
 
 // standardOnly reports whether a package must not import outside modules. That is
 // so in tiers 0 to 3, except for the copy kernels, which use two modules to
-// detect instructions and caches of the processor.
+// detect instructions and caches of the processor, and for the decoder of WebP, which no package imports.
 func standardOnly(path string) bool {
-	if path == "internal/gather" {
+	if path == "internal/gather" || path == "core/view/raster/webp" {
 		return false
 	}
 	return strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "core/") && !strings.HasPrefix(path, "core/gomlxfeed")

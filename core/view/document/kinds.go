@@ -129,7 +129,7 @@ var kinds = []Kind{
 			form.Key("dtype", elementType(&s.Type), "The type of the elements that bytes hold, if it is not the type of the field."),
 		}, over(func(src source.Source, _ Values) (source.Source, error) { return view.Reshape(src, field, s) })
 	}},
-	{Name: "decode_image", text: "The rows of a field as images of one size, from the bytes of JPEG and PNG files.", members: func() ([]*form.Member, maker) {
+	{Name: "decode_image", text: "The rows of a field as images of one size, from the bytes of JPEG, PNG and WebP files.", members: func() ([]*form.Member, maker) {
 		var field, resize, crop, flip, color, bad string
 		var size []int
 		return []*form.Member{

@@ -119,6 +119,8 @@ func (d *decoded) Next() ([]byte, error) {
 		for i, index := range img.Pix[img.PixOffset(at.X, at.Y):][:n/4] {
 			copy(s.line[4*i:], s.palette[index][:])
 		}
+	case studio:
+		img.line(s.line, at.X, at.Y)
 	default: // YCbCr, Gray and CMYK, which have no transparency
 		line := &image.RGBA{Pix: s.line, Stride: n, Rect: image.Rect(0, 0, n/4, 1)}
 		draw.Draw(line, line.Rect, img, at, draw.Src)

@@ -3,7 +3,7 @@
 //
 // # From bytes to pixels
 //
-// JPEG and PNG are decoded, cropped, resized, then converted to gray if that is asked for. Every image
+// JPEG, PNG and WebP are decoded, cropped, resized, then converted to gray if that is asked for. Every image
 // becomes 8-bit RGB first:
 //
 //	gray             the three channels are equal
@@ -11,7 +11,7 @@
 //	palette          the colors of the palette
 //	transparency     is dropped; the colors stay as they are stored
 //	CMYK             R = (255 − C) × (255 − K) / 255, and so on
-//	animated PNG     the first image
+//	animated PNG     the first image; animated WebP is refused
 //	EXIF orientation is not applied
 //	color profiles   are not applied
 //
@@ -42,7 +42,9 @@
 // nearest integer, halves up. All sums are integers, so the result is equal on every machine.
 //
 // The names area.1, center.1, random.1 and the name of the JPEG decoder are in fingerprints, so what they stand
-// for is frozen. PNG has no loss, so its pixels depend on no decoder.
+// for is frozen. PNG and lossless WebP have no loss, so their pixels depend on no decoder. The standard of
+// lossy WebP leaves open how colors are interpolated: they have the values of libwebp. A program in Go decodes
+// WebP with an import of package core/view/raster/webp.
 //
 // # Decoders of JPEG
 //
@@ -180,10 +182,13 @@ func open(encoded []byte) (name string, decode decoder, size image.Config, err *
 		return name, nil, size, status.New(status.InvalidArgument, "raster", "has no bytes").WithHint(leaveOut)
 	case name == "":
 		return name, nil, size, status.Errorf(status.InvalidArgument, "raster", "is no image: it begins with %q", encoded[:min(8, len(encoded))]).
-			WithHint("give the bytes of JPEG or PNG files")
+			WithHint("give the bytes of JPEG, PNG or WebP files")
+	case name == "WebP" && decode == nil:
+		return name, nil, size, status.New(status.Unsupported, "raster", "is a WebP file, and the program has no decoder of WebP").
+			WithHint("import _ %q", "github.com/meshfeed/meshfeed/core/view/raster/webp")
 	case decode == nil:
 		return name, nil, size, status.Errorf(status.Unsupported, "raster", "has the format %s", name).
-			WithHint("only JPEG and PNG are decoded; convert it, for example with Pillow")
+			WithHint("only JPEG, PNG and WebP with one image are decoded; convert it, for example with Pillow")
 	}
 	size, cause := config(bytes.NewReader(encoded))
 	switch {
@@ -210,7 +215,7 @@ type decoder = func(r io.Reader) (image.Image, error)
 // formatOf returns the name of the format of an image, empty if it is unknown, and its decoder, nil if
 // it has none.
 func formatOf(encoded []byte) (name string, decode decoder, config func(r io.Reader) (image.Config, error)) {
-	start := string(encoded[:min(16, len(encoded))])
+	start := string(encoded[:min(24, len(encoded))])
 	is := func(at int, magic string) bool { return len(start) >= at && strings.HasPrefix(start[at:], magic) }
 	switch {
 	case is(0, "\xff\xd8\xff"):
@@ -220,7 +225,10 @@ func formatOf(encoded []byte) (name string, decode decoder, config func(r io.Rea
 	case is(0, "GIF8"):
 		name = "GIF"
 	case is(0, "RIFF") && is(8, "WEBP"):
-		name = "WebP"
+		if animated(start) {
+			return "animated WebP", nil, nil
+		}
+		return "WebP", decoderOfWebP, configOfWebP
 	case is(0, "BM"):
 		name = "BMP"
 	case is(0, "II*\x00"), is(0, "MM\x00*"):

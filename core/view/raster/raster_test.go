@@ -17,6 +17,7 @@ import (
 
 	"github.com/meshfeed/meshfeed/core/status"
 	"github.com/meshfeed/meshfeed/core/view/raster"
+	_ "github.com/meshfeed/meshfeed/core/view/raster/webp"
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
@@ -169,11 +170,7 @@ func TestFlip(t *testing.T) {
 // release of Go changes them, the decoder needs another name, because fingerprints contain it. With the
 // tag libjpeg, all tests decode with libjpeg-turbo.
 func TestFrozen(t *testing.T) {
-	const path = "testdata/frozen.jpg"
-	encoded, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := read(t, "frozen.jpg")
 	for _, c := range []struct {
 		o    raster.Options
 		want map[string]string
@@ -192,6 +189,33 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
+// TestWebP compares the pixels of WebP files with hashes of what libwebp 1.6 decodes. The lossy one has
+// transparency, which is dropped.
+func TestWebP(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    raster.Options
+		want string
+	}{
+		"lossy.webp":    {raster.Options{Height: 60, Width: 83}, "a8be060bf1f133e2"},
+		"lossless.webp": {raster.Options{Height: 20, Width: 31}, "604978ec7feaf3a2"},
+	} {
+		sum := sha256.Sum256(decode(t, read(t, name), c.o))
+		if got := hex.EncodeToString(sum[:8]); got != c.want {
+			t.Errorf("%s has the hash %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// read returns a file of testdata.
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // header returns a PNG file without pixels.
 func header(width, height uint32) []byte {
 	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("IHDR"), width), height)
@@ -203,10 +227,7 @@ func header(width, height uint32) []byte {
 // TestRefused: what is no image, or is too large or broken, has an error with a code.
 func TestRefused(t *testing.T) {
 	whole := pngOf(t, noise(rand.New(rand.NewPCG(1, 2)), 9, 9))
-	photo, err := os.ReadFile("testdata/frozen.jpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	photo, lossy := read(t, "frozen.jpg"), read(t, "lossy.webp")
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)/2] ^= 1
 	for _, c := range []struct {
@@ -215,10 +236,13 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{"", status.InvalidArgument, "raster: has no bytes; store another image, or leave out the record"},
-		{"hello, world", status.InvalidArgument, `raster: is no image: it begins with "hello, w"; give the bytes of JPEG or PNG files`},
+		{"hello, world", status.InvalidArgument, `raster: is no image: it begins with "hello, w"; give the bytes of JPEG, PNG or WebP files`},
 		{"\xff\xd8", status.InvalidArgument, `raster: is no image: it begins with "\xff\xd8"`},
-		{"GIF89a", status.Unsupported, "raster: has the format GIF; only JPEG and PNG are decoded; convert it, for example with Pillow"},
-		{"RIFF\x00\x00\x00\x00WEBPVP8 ", status.Unsupported, "raster: has the format WebP"},
+		{"GIF89a", status.Unsupported, "raster: has the format GIF; only JPEG, PNG and WebP with one image are decoded; convert it, for example with Pillow"},
+		{"RIFF\x00\x00\x00\x00WEBPVP8 ", status.DataLoss, "raster: cannot be decoded: "},
+		{string(lossy[:len(lossy)-20]), status.DataLoss, "raster: cannot be decoded: unexpected EOF"},
+		{"RIFF\x1a\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00", status.Unsupported, "raster: has the format animated WebP; only JPEG, PNG"},
+		{"RIFF\x14\x00\x00\x00WEBPVP8L\x08\x00\x00\x00\x2f\xff\xff\xff\x0f\x88\x88\x08", status.Unsupported, "raster: has 16384 x 16384 pixels, above"},
 		{"BM", status.Unsupported, "raster: has the format BMP"},
 		{"II*\x00", status.Unsupported, "raster: has the format TIFF"},
 		{"MM\x00*", status.Unsupported, "raster: has the format TIFF"},
@@ -254,6 +278,8 @@ func FuzzDecode(f *testing.F) {
 	gray := image.NewGray(image.Rect(0, 0, 20, 20))
 	f.Add(pngOf(f, gray))
 	f.Add(pngOf(f, noise(r, 20, 9)))
+	f.Add(read(f, "lossy.webp"))
+	f.Add(read(f, "lossless.webp"))
 	f.Add(pngOf(f, image.NewPaletted(gray.Rect, color.Palette{color.Black, color.White})))
 	for _, img := range []image.Image{gray, noise(r, 30, 20)} {
 		var b bytes.Buffer
@@ -267,13 +293,10 @@ func FuzzDecode(f *testing.F) {
 
 // TestDamaged damages images.
 func TestDamaged(t *testing.T) {
-	photo, err := os.ReadFile("testdata/frozen.jpg")
-	if err != nil {
-		t.Fatal(err)
-	}
 	small := pngOf(t, noise(rand.New(rand.NewPCG(1, 2)), 20, 9))
-	random.Rounds(t, 300, 30_000, func(_ *testing.T, r *rand.Rand) {
-		checkBytes(random.Damage(r, random.One(r, photo, small)))
+	files := [][]byte{small, read(t, "frozen.jpg"), read(t, "lossy.webp"), read(t, "lossless.webp")}
+	random.Rounds(t, 400, 40_000, func(_ *testing.T, r *rand.Rand) {
+		checkBytes(random.Damage(r, random.One(r, files...)))
 	})
 }
 

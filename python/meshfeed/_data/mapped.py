@@ -150,10 +150,10 @@ class MapMixin(Base):
     ) -> Self:
         """Returns a view in which the rows of a field are images of one size.
 
-        The rows are the bytes of JPEG and PNG files. They become uint8 of shape ``[height, width,
-        channels]`` when they are loaded; nothing is decoded before. 16-bit channels keep their
-        upper 8 bits, CMYK becomes RGB, and transparency is dropped. EXIF orientation and color
-        profiles are not applied, as in Pillow and torchvision. A null row stays null.
+        The rows are the bytes of JPEG, PNG and WebP files. They become uint8 of shape ``[height,
+        width, channels]`` when they are loaded; nothing is decoded before. 16-bit channels keep
+        their upper 8 bits, CMYK becomes RGB, and transparency is dropped. EXIF orientation and
+        color profiles are not applied, as in Pillow and torchvision. A null row stays null.
 
         Random crops and flips follow from the key of seed, epoch and record, so they differ from
         epoch to epoch, and are the same on any mesh. ``ds[i]`` shows them for seed 0 and epoch 0.
@@ -177,7 +177,7 @@ class MapMixin(Base):
                 that are no image are an error of the batch that needs them; the message names the
                 record.
             DataLossError: an image is truncated or damaged; raised by the batch.
-            UnsupportedError: an image has another format, such as WebP, or more than 10^8 pixels;
+            UnsupportedError: an image has another format, such as GIF, or more than 10^8 pixels;
                 raised by the batch.
 
         Examples:

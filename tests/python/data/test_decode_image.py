@@ -120,6 +120,23 @@ def test_photographs(path: Path, options: dict[str, Any], size: int, most: float
     assert away < most
 
 
+@pytest.mark.parametrize(
+    "options", [{"quality": q} for q in (0, 30, 80, 100)] + [{"lossless": True}]
+)
+def test_webp(options: dict[str, Any]) -> None:
+    """WebP files have the pixels of libwebp, of any size, and with transparency."""
+    with Image.open(FLOWER) as photo:
+        for width in range(1, 20):
+            height = int(RNG.integers(1, 40))
+            for image in (photo.crop((200, 200, 200 + width, 200 + height)), noise(height, width)):
+                if width % 3 == 0:
+                    image.putalpha(Image.fromarray(np.asarray(image)[..., 0]))
+                file = encoded(image, "WEBP", exact=True, **options)
+                with Image.open(io.BytesIO(file)) as read:
+                    want = np.asarray(read.convert("RGB"))
+                np.testing.assert_array_equal(decoded(file, size=(height, width)), want)
+
+
 def test_cmyk_and_gray() -> None:
     """JPEG files with one channel, and with the four of printing, become RGB."""
     with Image.open(PHOTO) as photo:
@@ -214,7 +231,11 @@ def test_errors_name_the_record(tmp_path: Path) -> None:
             mf.UnsupportedError,
             "0 has the format GIF; only JPEG",
         ),
-        (encoded(noise(4, 4), "WEBP"), mf.UnsupportedError, "record 0 has the format WebP"),
+        (
+            encoded(noise(4, 4), "WEBP", save_all=True, append_images=[noise(4, 4)]),
+            mf.UnsupportedError,
+            "record 0 has the format animated WebP",
+        ),
         (encoded(noise(4, 4), "BMP"), mf.UnsupportedError, "record 0 has the format BMP"),
         (encoded(noise(4, 4), "TIFF"), mf.UnsupportedError, "record 0 has the format TIFF"),
         (
