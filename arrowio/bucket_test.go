@@ -85,14 +85,16 @@ func TestBucketEqualsDisk(t *testing.T) {
 	}
 	var said strings.Builder
 	o.Split, environment["AWS_SESSION_TOKEN"] = "", "hunter4"
-	for _, name := range []string{"s3://data/hive", "s3://data/none", "s3://data/*", "gs://data/none/*.parquet", "gs://data", "s3a://data/hive"} {
+	for _, name := range []string{"s3://data/hive", "s3://data/none", "s3://data/*", "gs://data/none/*.parquet", "gs://data", "s3a://data/hive", "s3://AKID:hunter2@data/hive", "gs://x:hunter2@data/*/*", "s3://da*/x", "s3n://AKID:hunter2@data/x"} {
 		d, err := OpenFiles(t.Context(), []string{name}, o)
 		fmt.Fprintf(&said, "%v %+v\n", err, err)
 		if d != nil {
 			_ = d.Close()
 		}
 	}
-	err := writeAll(&said, cache)
+	_, err := OpenFiles(t.Context(), []string{"s3://AKID:hunter2@data/x", "x.parquet"}, o)
+	fmt.Fprintf(&said, "%+v\n", err)
+	err = writeAll(&said, cache)
 	if err != nil || strings.Contains(said.String(), "hunter") || strings.Contains(said.String(), "AKID") || !strings.Contains(said.String(), "only of gs, hf, http, https, s3") {
 		t.Errorf("%v: %.3000q", err, said.String())
 	}

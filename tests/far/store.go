@@ -27,7 +27,7 @@ type Store struct {
 	Pays              bool   // the reader pays
 	Unlisted          bool   // listings are denied
 	Says              string // a code with which all requests are refused
-	Page1             string // replaces the first page of each listing
+	FirstPage         string // replaces the first page of each listing
 }
 
 // NewStore returns a store with an empty bucket.
@@ -98,8 +98,8 @@ func refuse(w http.ResponseWriter, status int, code, region string) {
 
 // list writes a page of a listing.
 func (s *Store) list(w http.ResponseWriter, q url.Values) {
-	if s.Page1 != "" && q.Get("continuation-token") == "" {
-		fmt.Fprint(w, s.Page1)
+	if s.FirstPage != "" && q.Get("continuation-token") == "" {
+		fmt.Fprint(w, s.FirstPage)
 		return
 	}
 	type object struct {

@@ -29,10 +29,11 @@ type Opener struct {
 	web   *remote.Opener
 	store store
 
-	mu     sync.Mutex
-	page   page              // of the last Stat
-	listed map[string]bool   // the prefixes of directories that were listed
-	below  map[string]*below // by prefix: all keys that begin with it
+	mu       sync.Mutex
+	page     page              // of the last Stat
+	unlisted map[string]bool   // the names of buckets that deny listings
+	listed   map[string]bool   // the prefixes of directories that were listed
+	below    map[string]*below // by prefix: all names that begin with it
 }
 
 // store is how a kind of store is asked.
@@ -56,7 +57,7 @@ type store interface {
 func newOpener(web *remote.Opener, s store) *Opener {
 	web.Authorize = s.authorize
 	web.Explain = func(r *http.Response, body []byte) *remote.Refusal { return explain(s, r, body) }
-	return &Opener{web: web, store: s, listed: map[string]bool{}, below: map[string]*below{}}
+	return &Opener{web: web, store: s, unlisted: map[string]bool{}, listed: map[string]bool{}, below: map[string]*below{}}
 }
 
 // Counts returns what was read through the opener so far.
@@ -75,10 +76,19 @@ var names = regexp.MustCompile(`(?s)^([a-z0-9]+://)([A-Za-z0-9][A-Za-z0-9._-]{1,
 func split(name string) (root, bucket, key string, err error) {
 	m := names.FindStringSubmatch(name)
 	if m == nil {
-		return "", "", "", status.Errorf(status.Unsupported, "arrowio", "%s: this does not name a bucket", name).
-			WithHint("write SCHEME://BUCKET/KEY, as in s3://bucket/train/*.parquet").With("path", name)
+		return "", "", "", nameless(name)
 	}
 	return m[1] + m[2] + "/", m[2], m[3], nil
+}
+
+// nameless returns the error for a name without a bucket. It leaves out what looks like a key and a secret.
+func nameless(name string) error {
+	scheme, rest, _ := strings.Cut(name, "://")
+	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") {
+		name = scheme + "://" + name[strings.Index(name, "@")+1:]
+	}
+	return status.Errorf(status.Unsupported, "arrowio", "%s: this does not name a bucket", name).
+		WithHint("write %s://BUCKET/KEY, as in %s://bucket/train/*.parquet, without credentials", scheme, scheme).With("path", name)
 }
 
 // inside returns the beginning of all names in a directory.

@@ -16,7 +16,7 @@ import (
 // Stat implements blob.Opener. It lists a page of names from this one on, which may have the names of the next calls.
 // If the store denies listings, the name is taken for a file.
 func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
-	_, _, key, err := split(name)
+	root, _, key, err := split(name)
 	switch {
 	case err != nil:
 		return blob.Entry{}, err
@@ -27,25 +27,29 @@ func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
 		if err != nil {
 			return blob.Entry{}, err
 		}
-		return advise(c.Stat(ctx, name))
+		return found(ctx, c, name)
 	}
 	op.mu.Lock()
-	p := op.page
+	p, unlisted := op.page, op.unlisted[root]
 	op.mu.Unlock()
+	if unlisted {
+		return blob.Entry{Name: name}, nil
+	}
 	if dir, _ := op.Split(name); !p.has(dir, name) {
 		p = page{dir: dir, from: name}
 		p.Blobs, p.to, err = op.list(ctx, query{prefix: inside(dir), delimiter: "/", after: before(name), until: name + "/"})
+		op.mu.Lock()
+		defer op.mu.Unlock()
 		if denied(err) {
+			op.unlisted[root] = true
 			return blob.Entry{Name: name}, nil
 		}
 		if err != nil {
 			return blob.Entry{}, err
 		}
-		op.mu.Lock()
 		op.page = p
-		op.mu.Unlock()
 	}
-	return advise(p.Stat(ctx, name))
+	return found(ctx, p.Catalog, name)
 }
 
 // denied reports whether a store denies a listing. It may still let a name be opened.
@@ -75,11 +79,12 @@ func before(name string) string {
 	return name
 }
 
-// advise gives the error for a name that does not exist a hint.
-func advise(e blob.Entry, err error) (blob.Entry, error) {
-	if missing, ok := errors.AsType[*status.Error](err); ok && missing.Code == status.NotFound {
-		missing.Op, missing.Msg = "arrowio", strings.TrimSuffix(missing.Msg, " does not exist")+": the bucket has no such file or directory"
-		return e, missing.WithHint("check the name, also for capital letters")
+// found looks for a name in a catalog.
+func found(ctx context.Context, c blob.Catalog, name string) (blob.Entry, error) {
+	e, err := c.Stat(ctx, name)
+	if status.CodeOf(err) == status.NotFound {
+		err = status.Errorf(status.NotFound, "arrowio", "%s: the bucket has no such file or directory", name).
+			WithHint("check the name, also for capital letters").With("path", name)
 	}
 	return e, err
 }
@@ -116,11 +121,8 @@ func (op *Opener) directory(ctx context.Context, dir string) (c blob.Catalog, er
 func (op *Opener) Glob(ctx context.Context, pattern string) ([]blob.Entry, error) {
 	prefix := pattern[:strings.IndexAny(pattern+"*", `*?[\`)]
 	root, _, _, err := split(prefix)
-	if err == nil && !strings.HasPrefix(prefix, root) {
-		_, _, _, err = split("")
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || !strings.HasPrefix(prefix, root) {
+		return nil, nameless(pattern)
 	}
 	var c blob.Catalog
 	if strings.Contains(pattern[len(prefix):], "/") {

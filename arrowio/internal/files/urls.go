@@ -13,17 +13,17 @@ func Scheme(name string) string {
 	return strings.ToLower(strings.TrimSuffix(scheme.FindString(name), "://"))
 }
 
-// Public returns a name without what may be secret. In URLs of web servers these are the user and
-// the password before the host, and everything from the first ? on, such as a signature. Errors,
+// Public returns a name without what may be secret. In URLs these are the user and the password before
+// the host. In URLs of web servers it is also everything from the first ? on, such as a signature. Errors,
 // listings and files of the cache have public names only.
 func Public(name string) string {
 	switch Scheme(name) {
-	case "http", "https":
-	default:
+	case "":
 		return name
+	case "http", "https":
+		name, _, _ = strings.Cut(name, "#")
+		name, _, _ = strings.Cut(name, "?")
 	}
-	name, _, _ = strings.Cut(name, "#")
-	name, _, _ = strings.Cut(name, "?")
 	begin, rest, _ := strings.Cut(name, "://")
 	host, path, below := strings.Cut(rest, "/")
 	if at := strings.LastIndexByte(host, '@'); at >= 0 {
