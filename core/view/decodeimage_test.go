@@ -130,7 +130,7 @@ func TestDecodeImageErrors(t *testing.T) {
 		want  string
 	}{
 		{"none", raster.Options{Height: 1, Width: 1}, status.NotFound, `source: the dataset has no field "none"`},
-		{"a", raster.Options{Height: 1, Width: 1}, status.InvalidArgument, `view: field "a" has rows of type int32[3], which hold no image files; give a field whose rows are the bytes of JPEG or PNG files`},
+		{"a", raster.Options{Height: 1, Width: 1}, status.InvalidArgument, `view: field "a" has rows of type int32[3], which hold no image files; give a field whose rows are the bytes of JPEG, PNG or WebP files`},
 		{"photo", raster.Options{Height: 1}, status.InvalidArgument, `raster: images cannot have the size 1 x 0; give a height and a width from 1 to 65535, with at most 100000000 pixels`},
 		{"photo", raster.Options{Height: 60_000, Width: 60_000}, status.InvalidArgument, `raster: images cannot have the size 60000 x 60000; give`},
 	} {
