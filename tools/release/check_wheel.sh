@@ -21,7 +21,7 @@ cp -R tests conftest.py pyproject.toml "$work"
 grep -oE '"[A-Za-z_]+==[0-9.]+"' pyproject.toml | tr -d '"' | sort -u >"$work/pins.txt"
 "${PYTHON:-python3}" -m venv "$work/venv"
 cd "$work"
-venv/bin/python -m pip install -q --disable-pip-version-check -c pins.txt "$wheel[jax,arrow]" pytest
+venv/bin/python -m pip install -q --no-compile --disable-pip-version-check -c pins.txt "$wheel[jax,arrow]" pytest
 venv/bin/python -c '
 import sys, jax, meshfeed as mf
 print(f"testing {mf.get_library()} with JAX {jax.__version__}", flush=True)
