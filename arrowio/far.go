@@ -15,12 +15,26 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// engine sends the requests of the process.
-var engine = sync.OnceValue(func() *remote.Engine {
-	e := remote.New(nil)
-	e.Shared = local.UserTimes("busy")
-	return e
-})
+// engine sends the requests of the process. The first dataset makes it.
+var engine struct {
+	sync.Once
+	made *remote.Engine
+}
+
+// engine returns the engine of the process, with the proxies and the authorities of the environment at its first call.
+func (s Settings) engine() *remote.Engine {
+	engine.Do(func() {
+		local.Adopt(s.Getenv, "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
+		engine.made = remote.New(nil)
+		engine.made.Shared = local.UserTimes("busy")
+		for _, name := range []string{"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
+			if file := s.Getenv(name); file != "" {
+				engine.made.Trust(name, local.Text(file))
+			}
+		}
+	})
+	return engine.made
+}
 
 func init() {
 	Register("http", openWeb)
@@ -36,7 +50,7 @@ func openBucket(open func(*remote.Opener, func(string) string) (*bucket.Opener, 
 		if err := s.allowsFar(); err != nil {
 			return nil, err
 		}
-		o, err := open(remote.NewOpener(engine()), s.Getenv)
+		o, err := open(remote.NewOpener(s.engine()), s.Getenv)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +62,7 @@ func openHub(_ context.Context, s Settings) (blob.Opener, error) {
 	if err := s.allowsFar(); err != nil {
 		return nil, err
 	}
-	o, err := hub.New(remote.NewOpener(engine()), s.Getenv)
+	o, err := hub.New(remote.NewOpener(s.engine()), s.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +73,7 @@ func openWeb(_ context.Context, s Settings) (blob.Opener, error) {
 	if err := s.allowsFar(); err != nil {
 		return nil, err
 	}
-	o := remote.NewOpener(engine())
+	o := remote.NewOpener(s.engine())
 	return web{metered{o, o}, o}, nil
 }
 

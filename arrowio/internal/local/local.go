@@ -127,3 +127,17 @@ func Text(dir string, names ...string) string {
 
 // Getenv returns a variable of the environment, or "".
 func Getenv(name string) string { return os.Getenv(name) }
+
+// Adopt makes variables of the environment, as getenv returns them, those of the Go runtime. A library of another program
+// has a copy of the variables from before that program began to change them.
+func Adopt(getenv func(string) string, names ...string) {
+	for _, name := range names {
+		switch value := getenv(name); {
+		case value == os.Getenv(name):
+		case value == "":
+			_ = os.Unsetenv(name)
+		default:
+			_ = os.Setenv(name, value)
+		}
+	}
+}

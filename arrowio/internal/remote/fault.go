@@ -127,9 +127,13 @@ func (o *Object) misled(format string, args ...any) error {
 // another name.
 func (o *Object) unreachable(err error, to *url.URL) error {
 	if untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return o.final(status.IO, "name the file with its authority in SSL_CERT_FILE before the program starts", "the certificate of %s is not trusted: %w", to.Hostname(), untrusted.Err)
+		return o.final(status.IO, "name the file with its authority in SSL_CERT_FILE, AWS_CA_BUNDLE or REQUESTS_CA_BUNDLE before the program opens its first address",
+			"the certificate of %s is not trusted: %w%s", to.Hostname(), untrusted.Err, o.opener.engine.useless)
 	}
 	failed, dialing := errors.AsType[*net.OpError](err)
+	if dialing && failed.Op == "proxyconnect" && !o.opener.engine.host(o.at.Host).reached() {
+		return o.final(status.IO, "check the proxy in HTTPS_PROXY or HTTP_PROXY, with its user and password; NO_PROXY names hosts that need none", "the proxy gives no connection to %s: %w", to.Hostname(), failed.Err)
+	}
 	if dialing && failed.Op == "dial" && !o.opener.engine.host(o.at.Host).reached() {
 		return o.final(status.IO, "check the address, the network, and the proxy (HTTPS_PROXY, NO_PROXY)", "%s cannot be reached: %w", to.Hostname(), failed.Err)
 	}

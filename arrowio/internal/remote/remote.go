@@ -16,8 +16,12 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -33,6 +37,7 @@ type Engine struct {
 	Shared Shared // tells other processes of the machine when a host is busy; nil for none. Set it before the first use.
 
 	transport *http.Transport
+	useless   string // variables that name no authority, for errors
 
 	mu    sync.Mutex
 	hosts map[string]*host
@@ -43,7 +48,7 @@ type Engine struct {
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // New returns an engine. Nil stands for connections over TCP. Proxies and authorities of certificates
-// come from the environment: see http.ProxyFromEnvironment and crypto/x509.
+// come from the environment: see http.ProxyFromEnvironment, crypto/x509 and [Engine.Trust].
 func New(dial Dial) *Engine {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: stall}).DialContext
@@ -53,8 +58,30 @@ func New(dial Dial) *Engine {
 	return &Engine{hosts: map[string]*host{}, transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: stall, Protocols: protocols,
 		MaxIdleConnsPerHost: most, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression: true, // ranges are of the stored bytes
+		DisableCompression:     true, // ranges are of the stored bytes
+		OnProxyConnectResponse: denied,
 	}}
+}
+
+// denied returns an error if a proxy denies a connection: another attempt would meet it again.
+func denied(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
+	if r.StatusCode == http.StatusProxyAuthRequired || r.StatusCode == http.StatusForbidden {
+		return &net.OpError{Op: "proxyconnect", Err: errors.New(r.Status)}
+	}
+	return nil
+}
+
+// Trust adds the authorities of a file in PEM to the authorities of the system. Name is the variable that names the file.
+func (e *Engine) Trust(name, text string) {
+	if e.transport.TLSClientConfig == nil {
+		e.transport.TLSClientConfig = &tls.Config{}
+		if e.transport.TLSClientConfig.RootCAs, _ = x509.SystemCertPool(); e.transport.TLSClientConfig.RootCAs == nil {
+			e.transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		}
+	}
+	if !e.transport.TLSClientConfig.RootCAs.AppendCertsFromPEM([]byte(text)) {
+		e.useless += "; the file that " + name + " names has no certificate, or cannot be read"
+	}
 }
 
 // host returns the state of a host.

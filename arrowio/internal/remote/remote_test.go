@@ -424,7 +424,7 @@ func TestCertificates(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", file)
 	for host, want := range map[string]string{
 		"127.0.0.1": "the server redirects from https to http, where others could read and change the bytes; give the address that it should lead to",
-		"localhost": "the certificate of localhost is not trusted: x509: certificate is valid for example.com, *.example.com, not localhost; name the file with its authority in SSL_CERT_FILE before the program starts",
+		"localhost": "the certificate of localhost is not trusted: x509: certificate is valid for example.com, *.example.com, not localhost; name the file with its authority in SSL_CERT_FILE, AWS_CA_BUNDLE or REQUESTS_CA_BUNDLE before the program opens its first address",
 	} {
 		address := strings.Replace(server.URL, "127.0.0.1", host, 1) + "/x"
 		_, err := remote.NewOpener(remote.New(nil)).Open(t.Context(), blob.Entry{Name: address})
