@@ -294,6 +294,8 @@ func TestErrors(t *testing.T) {
 			"s3://bucket/x: access is denied (403 AccessDenied), with the credentials (the environment); allow s3:ListBucket and s3:GetObject, or use other credentials; for a bucket that charges the reader, set AWS_REQUEST_PAYER=requester"},
 		"denied": {false, nil, func(s *far.Store) { s.Unlisted = true }, "s3://bucket/none", nil, status.NotFound,
 			"s3://bucket/none: the bucket has no such file; check the name, also for capital letters"},
+		"anonymous": {false, map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "", "AWS_EC2_METADATA_DISABLED": "true"}, nil, "s3://bucket/x", nil, status.IO,
+			"s3://bucket/x: access is denied (403 AccessDenied), without credentials; allow s3:ListBucket and s3:GetObject, or use other credentials; for a bucket that charges the reader, set AWS_REQUEST_PAYER=requester"},
 		"Google charges": {true, nil, func(s *far.Store) { s.Pays = true }, "gs://bucket/x", nil, status.IO,
 			"gs://bucket/: the bucket charges the reader; set GOOGLE_CLOUD_QUOTA_PROJECT to the project that pays"},
 	} {

@@ -90,8 +90,7 @@ func (g *google) explain(r *http.Response, f failure) *remote.Refusal {
 		refusal.Again = true
 		return refusal
 	case r.StatusCode == http.StatusUnauthorized || r.StatusCode == http.StatusForbidden:
-		return refuse(status.IO, "allow storage.objects.list and storage.objects.get (the role Storage Object Viewer), or use other credentials",
-			"access is denied (%s), with the credentials (%s)", f.text(r), source)
+		return denial(r, f, "allow storage.objects.list and storage.objects.get (the role Storage Object Viewer), or use other credentials", source)
 	}
 	return nil
 }

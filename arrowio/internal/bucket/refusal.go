@@ -34,6 +34,14 @@ func refuse(code status.Code, hint, format string, args ...any) *remote.Refusal 
 	return &remote.Refusal{Code: code, What: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// denial returns the refusal of a request that its credentials do not allow, or that needs some.
+func denial(r *http.Response, f failure, hint, source string) *remote.Refusal {
+	if r.Request.Header.Get("Authorization") == "" {
+		return refuse(status.IO, hint, "access is denied (%s), without credentials", f.text(r))
+	}
+	return refuse(status.IO, hint, "access is denied (%s), with the credentials (%s)", f.text(r), source)
+}
+
 // explain says why a store refuses a request. Failures that may pass are left to the engine.
 func explain(s store, r *http.Response, body []byte) *remote.Refusal {
 	var f failure

@@ -150,10 +150,10 @@ func (s *s3) explain(r *http.Response, f failure) *remote.Refusal {
 		region = told
 	}
 	switch {
-	case region != "" && region != s.region(bucket):
+	case regions.MatchString(region) && region != s.region(bucket):
 		asked := s.region(bucket)
 		s.move(bucket, region)
-		return refuse(status.IO, "set AWS_REGION to the region of the bucket", "the bucket is in the region %q, and was looked for in %s", region, asked)
+		return refuse(status.IO, "set AWS_REGION to the region of the bucket", "the bucket is in the region %s, and was looked for in %s", region, asked)
 	case f.Code == "ExpiredToken" || f.Code == "TokenRefreshRequired" || f.Code == "InvalidToken":
 		s.renew(r.Request)
 		refusal := refuse(status.IO, "log in again, or renew the credentials", "the credentials (%s) have expired (%s)", source, f.Code)
@@ -171,7 +171,7 @@ func (s *s3) explain(r *http.Response, f failure) *remote.Refusal {
 		if !s.pays {
 			hint += "; for a bucket that charges the reader, set AWS_REQUEST_PAYER=requester"
 		}
-		return refuse(status.IO, hint, "access is denied (%s), with the credentials (%s)", f.text(r), source)
+		return denial(r, f, hint, source)
 	}
 	return nil
 }
