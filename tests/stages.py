@@ -173,6 +173,9 @@ LINT = [
 
 DEEP_ENV = {"MESHFEED_DEEP": "1"}
 
+# In these packages few tests do more in a deep run, and make test runs the others.
+DEEP_IN, DEEP_TESTS = "/(capi|wasm/host)$", "Soak|Sanitized|LargestMesh|LaboriousDocuments"
+
 # The packages of the wasm guest. Their tests also run as WebAssembly.
 WASM_TESTS = (
     "./internal/jsontext ./internal/arrowmeta ./core/mesh ./core/sharding ./core/layout/..."
@@ -193,7 +196,13 @@ DEEP = [
         DEEP_ENV,
     ),
     Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
-    Stage("deep go test", f"{VETTED} ./...", DEEP_ENV),
+    Stage(
+        "deep go test",
+        f'sh -c \'{VETTED} $(go list ./... | grep -Ev "{DEEP_IN}"); others=$?;'
+        f' {VETTED} -run "{DEEP_TESTS}" $(go list ./... | grep -E "{DEEP_IN}")'
+        " && exit $others'",
+        DEEP_ENV,
+    ),
     Stage(
         "deep go test -race",
         f"sh -c '{RACE} $(go list ./arrowio/... ./core/... ./internal/... ./tests/... |"

@@ -165,6 +165,20 @@ def test_packages_that_only_run_under_the_race_detector_do_the_same_without() ->
             assert not fewer, f"{test} does less under -race: run {name} both ways"
 
 
+def test_every_deep_test_of_go_is_in_the_deep_suite() -> None:
+    for folder in ("capi", "wasm/host"):
+        assert re.search(stages.DEEP_IN, f"meshfeed/{folder}")
+        for file in (ROOT / folder).glob("*_test.go"):
+            _, *functions = re.split(r"^func ", file.read_text(), flags=re.MULTILINE)
+            for function in functions:
+                if re.search(
+                    r"MESHFEED_DEEP|\bdeep\(t\)|sanitized\(t|random\.(Count|Rounds)", function
+                ):
+                    name = function.partition("(")[0]
+                    helper = not name.startswith("Test")
+                    assert helper or re.search(stages.DEEP_TESTS, name), f"{file}: {name}"
+
+
 def test_packages_without_the_race_detector_start_no_goroutine() -> None:
     left_out = [name for name in packages("./...") if re.search(stages.UNRACED, name)]
     assert left_out
