@@ -40,6 +40,7 @@ var Passing = []Fault{Busy, Limited, Broken, Cut, Stall, Silent}
 type Server struct {
 	Files   map[string][]byte
 	Latency time.Duration // before each answer
+	Rate    int64         // the most bytes a second of an answer, and so of a connection; 0 for no limit
 
 	After  string  // Retry-After of busy answers; "" for "1"
 	Share  float64 // of the requests that meet a fault
@@ -236,7 +237,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, fault Fault) {
 	if s.Shifted && !strings.HasPrefix(r.Header.Get("Range"), "bytes=-") {
 		r.Header.Set("Range", "bytes=1-2")
 	}
-	out := &writer{ResponseWriter: w, server: s, fault: fault, ended: r.Context()}
+	out := &writer{ResponseWriter: w, server: s, fault: fault, ended: r.Context(), began: time.Now()}
 	if (fault == Cut || fault == Stall) && !s.NoBytes {
 		out.left = len(data) / 8
 	}
@@ -250,6 +251,8 @@ type writer struct {
 	fault  Fault
 	left   int
 	ended  context.Context
+	began  time.Time
+	sent   int64
 }
 
 // Write implements http.ResponseWriter.
@@ -263,6 +266,9 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	w.server.mu.Unlock()
 	n, err = w.ResponseWriter.Write(p)
 	w.left -= n
+	if w.sent += int64(n); w.server.Rate > 0 {
+		wait(w.ended, time.Until(w.began.Add(time.Duration(float64(w.sent)/float64(w.server.Rate)*float64(time.Second)))))
+	}
 	if !failing {
 		return n, err
 	}
