@@ -55,19 +55,13 @@ RACE_ONLY = (
 STRICT_GO = f"{PYTHON} tests/strict.py go"
 
 # Go takes a result from its cache only if the flags are the same. With one time
-# limit for all stages, test-deep does not repeat the tests that test has run.
-GO_TEST = f"{STRICT_GO} test -timeout 40m"
-
-# All checks of go vet run with the tests, which have the types of each package at hand, but
-# not once more with the tests under the race detector.
-VETTED = f"{GO_TEST} -vet=all"
+# limit for all stages, test-deep does not repeat the tests that test has run. Lint runs go vet.
+GO_TEST = f"{STRICT_GO} test -timeout 40m -vet=off"
 
 # -race enables checkptr, which ends the process when GoMLX's engine computes
 # addresses from integers. For that module checkptr is off. Position-independent
 # code cannot have the race detector.
-RACE = (
-    f"{GO_TEST} -race -buildmode=exe -vet=off -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
-)
+RACE = f"{GO_TEST} -race -buildmode=exe -gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
 
 # No package of these starts a goroutine. Go takes the results of RACED from its cache.
 UNRACED = "/(core/(plan|layout|mesh|diagnosis)(/|$)|tests/(arch|layouts|strategies))"
@@ -95,6 +89,9 @@ def cross(goos: str, goarch: str, packages: str = PORTABLE) -> Stage:
 
 
 WASM = cross("wasip1", "wasm", f"{GUEST} ./core/gomlxfeed")
+
+# The packages that decode JPEG with libjpeg-turbo under the tag libjpeg.
+RASTER = "./core/view/raster/..."
 
 # Guides are programs of many processes, so they have a stage beside the other tests.
 GUIDES = "tests/python/docs/test_guides.py"
@@ -131,11 +128,7 @@ TEST = [
     Stage("real processes", f"{PYTHON} -m pytest -q tests/distributed"),
     Stage("the page in a browser", browser("wasm/page/tests/*.test.mjs")),
     Stage("guides", f"{PYTHON} -m pytest -q {GUIDES}"),
-    Stage(
-        "go test",
-        f'sh -c \'go vet $(go list ./... | grep -E "{RACE_ONLY}") &&'
-        f' {VETTED} $(go list ./... | grep -Ev "{RACE_ONLY}")\'',
-    ),
+    Stage("go test", f"sh -c '{GO_TEST} $(go list ./... | grep -Ev \"{RACE_ONLY}\")'"),
     Stage("go test -race", f"{RACE} {RACED}"),
     Stage("compile without cgo", f"go build {PORTABLE}", {"CGO_ENABLED": "0"}),
     Stage(
@@ -145,7 +138,7 @@ TEST = [
     Stage(
         "go test -tags libjpeg",
         "sh -c 'python3 tools/libjpeg.py; case $? in"
-        f" 0) {VETTED} -tags libjpeg ./core/view/raster/... ;;"
+        f" 0) go vet -tags libjpeg {RASTER} && {GO_TEST} -tags libjpeg {RASTER} ;;"
         " 3) echo NOT TESTED ;; *) exit 1; esac'",
     ),
     Stage("doctests", f"{PYTHON} -m pytest -q --doctest-modules python/meshfeed"),
@@ -153,6 +146,7 @@ TEST = [
 
 LINT = [
     Stage("gofmt", "sh -c 'test -z \"$(gofmt -l . | tee /dev/stderr)\"'"),
+    Stage("go vet", "go vet ./..."),
     Stage("staticcheck", "go tool -modfile=tools/go.mod staticcheck ./..."),
     Stage("actionlint", "go tool -modfile=tools/go.mod actionlint"),
     Stage("ruff", f"{PYTHON} -m ruff check ."),
@@ -198,8 +192,8 @@ DEEP = [
     Stage("deep page in a browser", browser("wasm/page/tests/deep/*.test.mjs")),
     Stage(
         "deep go test",
-        f'sh -c \'{VETTED} $(go list ./... | grep -Ev "{DEEP_IN}"); others=$?;'
-        f' {VETTED} -run "{DEEP_TESTS}" $(go list ./... | grep -E "{DEEP_IN}")'
+        f'sh -c \'{GO_TEST} $(go list ./... | grep -Ev "{DEEP_IN}"); others=$?;'
+        f' {GO_TEST} -run "{DEEP_TESTS}" $(go list ./... | grep -E "{DEEP_IN}")'
         " && exit $others'",
         DEEP_ENV,
     ),
@@ -211,7 +205,7 @@ DEEP = [
     Stage(
         "the core's tests as wasm",
         "sh -c 'go build -o .build/wasip1 ./tests/wasip1 && GOOS=wasip1 GOARCH=wasm"
-        f' {STRICT_GO} test -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
+        f' {GO_TEST} -exec "$PWD/.build/wasip1" {WASM_TESTS}\'',
         {"GOFLAGS": GOFLAGS},
     ),
     WASM,
