@@ -84,9 +84,7 @@ func split(name string) (root, bucket, key string, err error) {
 // nameless returns the error for a name without a bucket. It leaves out what looks like a key and a secret.
 func nameless(name string) error {
 	scheme, rest, _ := strings.Cut(name, "://")
-	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") {
-		name = scheme + "://" + name[strings.Index(name, "@")+1:]
-	}
+	name = scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:] // a secret may have slashes
 	return status.Errorf(status.Unsupported, "arrowio", "%s: this does not name a bucket", name).
 		WithHint("write %s://BUCKET/KEY, as in %s://bucket/train/*.parquet, without credentials", scheme, scheme).With("path", name)
 }

@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"no bucket": {false, nil, nil, "s3://", nil, status.Unsupported,
 			"s3://: this does not name a bucket; write s3://BUCKET/KEY, as in s3://bucket/train/*.parquet, without credentials"},
-		"a secret": {false, nil, nil, "s3://AKID:hunter2@bucket/x", nil, status.Unsupported,
+		"a secret": {false, nil, nil, "s3://AKID:hunter2/+@bucket/x", nil, status.Unsupported,
 			"s3://bucket/x: this does not name a bucket; write s3://BUCKET/KEY, as in s3://bucket/train/*.parquet, without credentials"},
 		"another bucket": {false, nil, nil, "s3://other/x", nil, status.NotFound,
 			"s3://other/: there is no such bucket; check its name, the endpoint and the credentials"},
