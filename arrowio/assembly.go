@@ -96,6 +96,7 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 	if far, ok := o.Opener.(interface{ Fetched() source.Fetched }); ok {
 		d.fetched = far.Fetched
 	}
+	d.far = o.Opener.Hints().Ahead > 0
 	if p, ok := o.Opener.(pins); ok {
 		d.commits = p.Commits
 	}

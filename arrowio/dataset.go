@@ -26,6 +26,7 @@ type Dataset struct {
 	lists   *lists.Lists
 	parts   *parts.Cache             // keeps fields of the table on disk
 	fetched func() source.Fetched    // nil for the files of this machine
+	far     bool                     // the files are on other machines
 	commits func() map[string]string // nil if no name stands for a commit
 	rows    source.Source            // the fields of the table, and the fields that directories name
 
@@ -111,6 +112,16 @@ func (d *Dataset) pinned() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// farBytes implements FarBytes of [source.Facts]. Files that were fetched whole are here.
+func (d *Dataset) farBytes() (sum int64) {
+	for _, f := range d.files.List {
+		if _, here := f.Content.Blob.(copied); d.far && !here {
+			sum += f.Content.Size()
+		}
+	}
+	return sum
 }
 
 // FileInfo describes one file of a dataset.

@@ -51,7 +51,7 @@ func (s stored) Reader(fields []int) (source.Reader, error) { return s.parts.Rea
 func (s stored) Facts() source.Facts {
 	return source.Facts{
 		Units: s.table.Index.Units, Coverage: s.toFingerprint().Coverage, Cache: s.parts.Info, CacheBytes: s.decoded.Limit,
-		Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components, Version: s.version, Adjacent: s.table.Adjacent, Notes: s.parts, Fetched: s.fetched, Commits: s.pinned,
+		Decoding: s.decoded.Work, Check: s.lists.Check, Components: s.components, Version: s.version, Adjacent: s.table.Adjacent, Notes: s.parts, Fetched: s.fetched, Commits: s.pinned, FarBytes: s.farBytes,
 	}
 }
 

@@ -147,8 +147,9 @@ type info struct {
 	Cache         *cacheInfo    `json:"cache,omitempty"`
 	Fingerprinted coverage      `json:"fingerprinted"`
 
-	Commits map[string]string `json:"commits,omitempty"` // of names, which other processes may open with
-	Pinned  []string          `json:"pinned,omitempty"`  // the names under which the same files open again
+	FarBytes int64             `json:"far_bytes,omitempty"` // size of the files on other machines
+	Commits  map[string]string `json:"commits,omitempty"`   // by name; other processes may open with them
+	Pinned   []string          `json:"pinned,omitempty"`    // the names under which the same files open again
 
 	Packing *packing.Report `json:"packing,omitempty"` // of a packed view
 }
@@ -219,7 +220,7 @@ func infoOf(s source.Source) info {
 	if r, ok := view.PackingOf(s); ok {
 		out.Packing = &r
 	}
-	out.Pinned = source.CommitsOf(s)
+	out.FarBytes, out.Pinned = source.FarBytesOf(s), source.CommitsOf(s)
 	if d, ok := s.(*arrowio.Dataset); ok {
 		out.Commits = d.Commits()
 		for _, f := range d.Files() {

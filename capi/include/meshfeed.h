@@ -426,6 +426,7 @@ mf_status mf_dataset_open_arrays(const mf_array* arrays, int32_t n, void (*relea
    or {"problem": "..."} if that failed and they are kept in memory. In
    "fingerprinted", "bytes" is how many bytes the fingerprint covers, and "of" is the size of
    the data. A view of the kind pack has "packing": {"plan": "best_fit.1:65536", "rows": 9, ...}.
+   "far_bytes" is the size of the files on other machines.
    "commits" has the commits that names stood for, such as "hf://datasets/ORG/NAME@main", and
    "pinned" the names under which the same files open again, "hf://datasets/ORG/NAME@COMMIT". */
 mf_status mf_dataset_info(mf_dataset dataset, mf_bytes* json, mf_error* error);

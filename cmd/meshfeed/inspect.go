@@ -39,6 +39,7 @@ smallest, the median, the 99th percentile and the largest. It reads offsets and 
 			}
 			i := inspection{Records: ds.Len(), Fields: []fieldFacts{}, Skipped: []skippedFacts{}, Fingerprint: fingerprint.String()}
 			i.Covered.Bytes, i.Covered.Of = source.CoverageOf(ds)
+			i.FarBytes = source.FarBytesOf(ds)
 			i.addSchema(ds.Schema())
 			i.addFiles(ds.Files())
 			if lengths {
@@ -80,6 +81,7 @@ type inspection struct {
 	Files       []fileFacts    `json:"files"`
 	Fingerprint string         `json:"fingerprint"`
 	Covered     coveredFacts   `json:"fingerprinted"`
+	FarBytes    int64          `json:"far_bytes,omitempty"` // size of the files on other machines
 }
 
 // coveredFacts holds how many bytes of the files the fingerprint covers.
@@ -167,6 +169,10 @@ func (i *inspection) print(out io.Writer) error {
 	}
 	if err := i.printFiles(out); err != nil {
 		return err
+	}
+	if i.FarBytes > 0 {
+		fmt.Fprintf(out, "\nan epoch over all fields fetches up to %s once per host: %s or more, %.1f s at 16 × 50 MB/s\n",
+			sized(i.FarBytes), counted((i.FarBytes+8<<20-1)/(8<<20), "request"), float64(i.FarBytes)/(16*50e6))
 	}
 	_, err := fmt.Fprintf(out, "\nfingerprint %s\n%s\n", i.Fingerprint, i.Covered)
 	return err

@@ -19,6 +19,7 @@ func (l *Layout) checkDataset() {
 	}
 	l.checkOrder(d)
 	l.reportWindows(d)
+	l.reportFar(d)
 	t, size := l.costs.totals, l.BatchSize()
 	if size == 0 {
 		return

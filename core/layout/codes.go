@@ -39,12 +39,15 @@ const (
 	NoPrefetch problem.Code = "no-prefetch"         // reading does not overlap the step
 	SplitMicro problem.Code = "split-micro-batches" // a device holds whole micro-batches and not a part of each; facts dimension, size, tiles, arrays
 
+	FarShuffle problem.Code = "far-shuffle" // every process fetches nearly all files far away; facts bytes, processes, total_bytes, requests, seconds
+
 	// Infos.
 	Windows     problem.Code = "windows"      // the order shuffles within windows of blocks; facts blocks, windows, window, records, bytes, variance_percent
 	Loading     problem.Code = "loading"      // another way of loading than the default reads more or moves bytes; facts read_bytes, process_read_bytes and, with "reshard", interconnect_bytes, network_bytes
 	UnusedAxis  problem.Code = "unused-axis"  // no array is partitioned over an axis, though some are over others; facts size
 	SameRows    problem.Code = "same-rows"    // several processes read the same rows; facts processes, groups, read_bytes, batch_bytes
 	TinyShards  problem.Code = "tiny-shards"  // shards much smaller than the 64 bytes that each takes; facts bytes, slot
+	FarRead     problem.Code = "far-read"     // what a process fetches of files far away; facts bytes, processes, total_bytes, requests, seconds
 	IdleProcess problem.Code = "idle-process" // a process number below the highest owns no device; facts process, processes
 )
 
@@ -54,7 +57,7 @@ func Codes() []problem.Code {
 		UnknownAxis, DuplicateAxis, SpecRank, Indivisible, TooLarge, TooManyBlocks, TooManyRanges, NameTaken,
 		UnknownField, FieldShape, FieldType, ColumnsRange, ColumnsNumber,
 		NoArrays, NoStep, Uneven, UnknownOrder, DeviceBudget, HostBudget,
-		Replicated, Unbalanced, NoPrefetch, SplitMicro,
-		Windows, Loading, UnusedAxis, SameRows, TinyShards, IdleProcess,
+		Replicated, Unbalanced, NoPrefetch, SplitMicro, FarShuffle,
+		Windows, Loading, UnusedAxis, SameRows, TinyShards, FarRead, IdleProcess,
 	}
 }

@@ -121,6 +121,43 @@ func (l *Layout) checkOrder(d *DatasetSpec) {
 	}
 }
 
+// Requests far away have at most farRequest bytes. The stated rate is 16 connections of 50 MB/s.
+const (
+	farRequest = 8 << 20
+	farRate    = 16 * 50_000_000
+	farSmall   = 256 << 20 // bytes that are fetched within a second
+)
+
+// reportFar reports what a process fetches of files on other machines.
+func (l *Layout) reportFar(d *DatasetSpec) {
+	if d.FarBytes == 0 {
+		return
+	}
+	n, parts := int64(len(l.processes)), int64(1)
+	_, _ = fmt.Sscanf(d.order(), "local.1:%d:", &parts) // any other order is 1 part
+	most := (d.FarBytes + parts - 1) / parts
+	all, requests, seconds := plus(0, most, n), (most+farRequest-1)/farRequest, (most+farRate-1)/farRate
+	severity, code, what, hint := problem.Info, FarRead, "of the files far away, a host fetches up to", "a host with several processes fetches once for all of them, and keeps the files on its disk for later epochs"
+	if sampler.Full(d.order()) == sampler.Shuffle && n > 1 && d.FarBytes > farSmall {
+		severity, code, what = problem.Warning, FarShuffle, "the order shuffles all files far away, so each host fetches nearly all"
+		hint = fmt.Sprintf(`use the order "local", in which each of %d processes fetches its own part of %s, or "blocks", which fetches a window at a time`, n, decimal(d.FarBytes/n))
+	}
+	l.report(severity, code, "/dataset/far_bytes", fmt.Sprintf("%s %s, up to %s on %d hosts; requests of a host: %d or more; seconds at 16 × 50 MB/s: %d", what, decimal(most), decimal(all), n, requests, seconds),
+		hint, fact("bytes", most), fact("processes", n), fact("total_bytes", all), fact("requests", requests), fact("seconds", seconds))
+}
+
+// decimal writes a number of bytes in the units of networks.
+func decimal(n int64) string {
+	switch bytes := float64(n); {
+	case bytes >= 1e12:
+		return fmt.Sprintf("%.1f TB", bytes/1e12)
+	case bytes >= 1e9:
+		return fmt.Sprintf("%.1f GB", bytes/1e9)
+	default:
+		return fmt.Sprintf("%.1f MB", bytes/1e6)
+	}
+}
+
 // reportWindows reports how well an order with windows shuffles, and what it costs.
 func (l *Layout) reportWindows(d *DatasetSpec) {
 	order, err := sampler.New(d.order(), d.Seed, d.Records)

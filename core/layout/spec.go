@@ -20,7 +20,7 @@ const (
 	MaxRanges   = 1 << 22      // separate row ranges of one array in a process
 	MaxBlocks   = 1 << 20      // blocks of one process
 	MaxPrefetch = 1 << 16      // batches
-	MaxCommits  = 1024         // of a dataset
+	MaxCommits  = 1024         // in a dataset
 	MaxRecords  = sampler.MaxRecords
 
 	// MaxProcesses bounds the processes of a mesh, so that the validator needs
@@ -91,6 +91,7 @@ type DatasetSpec struct {
 	Records     int64
 	Fields      []FieldSpec // nil if they are not known
 	Fingerprint string      // 32 hexadecimal digits, or ""
+	FarBytes    int64       // size of the files on other machines; 0 if all are on disks
 	Commits     []string    // names with the commits of the hub that are read; nil if the files have none
 	Order       string      // "" for "sequential.1"; a full name, or a short one that sampler.Full or sampler.IsDerived knows
 	Seed        int64

@@ -24,7 +24,7 @@ type State struct {
 	Seed     int64              // seed of the order
 	Epoch    int64              // position of the next batch
 	Position int64              // records of the epoch that were delivered
-	Commit   string             // of the files, if all are of one commit of the hub; else ""
+	Commit   string             // the commit of all files, if they come from one commit of the hub; else ""
 }
 
 const (

@@ -35,6 +35,9 @@ type Facts struct {
 	// Fetched returns what was read from other machines so far, for all loaders over the source.
 	Fetched func() Fetched
 
+	// FarBytes returns the size of the files on other machines that are read by units, as stored.
+	FarBytes func() int64
+
 	// Commits returns the names under which the same files open again, if a branch may move: sorted, and
 	// each with a commit, such as "hf://datasets/ORG/NAME@0123456789012345678901234567890123456789".
 	Commits func() []string
@@ -128,6 +131,9 @@ func DecodingOf(src Source) Work { return answer(src.Facts().Decoding) }
 
 // FetchedOf returns what a source has read from other machines so far.
 func FetchedOf(src Source) Fetched { return answer(src.Facts().Fetched) }
+
+// FarBytesOf returns the FarBytes of a source, or 0 if all its files are here.
+func FarBytesOf(src Source) int64 { return answer(src.Facts().FarBytes) }
 
 // CommitsOf returns the Commits of a source.
 func CommitsOf(src Source) []string { return answer(src.Facts().Commits) }

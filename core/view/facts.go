@@ -16,7 +16,7 @@ import (
 // replace these.
 func (b *base) Facts() source.Facts {
 	f := source.Facts{
-		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Fetched: b.fetched, Commits: b.commits, Components: b.components, Version: b.version, Drawn: b.drawn,
+		Coverage: b.coverage, CacheBytes: b.cacheBytes, Cache: b.cache, Decoding: b.decoding, Fetched: b.fetched, Commits: b.commits, FarBytes: b.farBytes, Components: b.components, Version: b.version, Drawn: b.drawn,
 	}
 	for _, below := range b.facts {
 		if below.Changes != nil {
@@ -150,6 +150,14 @@ func (b *base) fetched() (sum source.Fetched) {
 	for _, s := range b.below {
 		f := source.FetchedOf(s)
 		sum = source.Fetched{Requests: sum.Requests + f.Requests, Retries: sum.Retries + f.Retries, Planned: sum.Planned + f.Planned, Bytes: sum.Bytes + f.Bytes}
+	}
+	return sum
+}
+
+// farBytes is the sum of the datasets below.
+func (b *base) farBytes() (sum int64) {
+	for _, s := range b.below {
+		sum += source.FarBytesOf(s)
 	}
 	return sum
 }

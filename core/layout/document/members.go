@@ -103,6 +103,7 @@ func dataset(s *layout.DatasetSpec) form.Value {
 		form.Key("records", form.Integer(&s.Records, "a number of records", 0, layout.MaxRecords), "How many records the dataset has.").Required(),
 		form.Key("fields", form.ByName(&s.Fields, "an object of fields", nil, 0, field), "Shape of one row and element type, by name."),
 		form.Key("fingerprint", form.Described(`"type":"string","pattern":"^[0-9a-f]{32}$"`, form.Word(&s.Fingerprint, "a fingerprint")), "The fingerprint of the dataset, as `meshfeed verify` prints it."),
+		form.Key("far_bytes", form.Integer(&s.FarBytes, "a number of bytes", 0, layout.MaxInteger), "The size of the files on other machines, as stored."),
 		form.Key("commits", form.List(&s.Commits, "a list of names with commits", layout.MaxCommits, commit), "The names under which the files of a hub open again: hf://datasets/ORG/NAME@COMMIT."),
 		form.Key("order", form.Word(&s.Order, "the name of an order"), `"sequential.1", "shuffle.1", "local.1:G:B", "blocks.1:W:B:H", or a short name: "sequential", "shuffle", `+
 			`or one with parameters that follow from the run: "local", "blocks", "blocks:W" or "blocks:W:B".`).Default(`"sequential.1"`),

@@ -728,6 +728,11 @@ def commits(dataset: Dataset) -> Sequence[str]:
     return dataset._commits
 
 
+def far_bytes(dataset: Dataset) -> int:
+    """Returns the size of the files on other machines, as stored."""
+    return dataset._far_bytes
+
+
 def cache(dataset: Dataset) -> Mapping[str, Any]:
     """Returns the folder of decoded data and its bytes, or the problem, or nothing."""
     found: Mapping[str, Any] = calls.dataset_facts(dataset.handle).get("cache", {})

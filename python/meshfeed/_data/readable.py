@@ -138,6 +138,11 @@ class Readable(Resource):
         return list(self._facts.get("pinned", ()))
 
     @property
+    def _far_bytes(self) -> int:
+        """The size of the files on other machines, as stored."""
+        return int(self._facts.get("far_bytes", 0))
+
+    @property
     def _not_arrays(self) -> list[Skipped]:
         """The ragged fields and the skipped columns, with the reasons."""
         ragged = [f for f in self._facts["fields"] if f.get("ragged")]

@@ -147,13 +147,15 @@ def dataset(
     fields: Mapping[str, tuple[str, list[int]]],
     *,
     commits: Sequence[str],
+    far_bytes: int,
     order: str | None,
     seed: int,
 ) -> dict[str, Any]:
     """Returns the part "dataset" of a document."""
     facts = {name: {"shape": shape, "dtype": dtype} for name, (dtype, shape) in fields.items()}
     given = {"records": records, "fields": facts, "order": order or "sequential.1", "seed": seed}
-    return given | ({"commits": list(commits)} if commits else {})
+    more = {"far_bytes": far_bytes, "commits": list(commits)}
+    return given | {key: value for key, value in more.items() if value}
 
 
 def devices(mesh: Mapping[str, Any]) -> list[Any]:

@@ -293,7 +293,12 @@ def layout(
         known = None
         if records is not None:
             known = documents.dataset(
-                records, facts, commits=getattr(fields, "_commits", ()), order=name, seed=seed
+                records,
+                facts,
+                commits=getattr(fields, "_commits", ()),
+                far_bytes=getattr(fields, "_far_bytes", 0),
+                order=name,
+                seed=seed,
             )
         budget = {"device_bytes": device_bytes, "host_bytes": host_bytes}
         limits = {key: check.optional(key, n, 1, WIDE) for key, n in budget.items()}

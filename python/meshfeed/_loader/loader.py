@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Unpack, overload
 
-from meshfeed._data.dataset import Dataset, fixed_fields, not_arrays
+from meshfeed._data.dataset import Dataset, far_bytes, fixed_fields, not_arrays
 from meshfeed._feed.batches import Batches
 from meshfeed._io import synonyms
 from meshfeed._io.arguments import DEPTH, WIDE, Checks, State, cut
@@ -298,7 +298,10 @@ class Loader(PositionMixin, AccountMixin, Generic[BatchT]):
         if not order.startswith("sequential") and self._engine.batch.plan.alone:
             notices.of_local_mesh()
         if isinstance(options.batch.get("size"), list):
-            notices.of_micro_batches(self.layout)
+            notices.of_layout(self.layout, "split-micro-batches")
+        plan = self._engine.batch.plan
+        if far_bytes(options.source) and plan.process == min(plan.processes):
+            notices.of_layout(self.layout, "far-shuffle")
 
     # ---- iterating ----
 

@@ -58,8 +58,8 @@ def of_local_mesh() -> None:
     log.warning(text)
 
 
-def of_micro_batches(layout: Layout) -> None:
-    """Logs that a device holds whole micro-batches."""
+def of_layout(layout: Layout, code: str) -> None:
+    """Logs the problem of a layout that has this code, if it has it."""
     for problem in layout.check():
-        if problem.code == "split-micro-batches":
+        if problem.code == code:
             log.warning("%s; %s", problem.message, problem.hint)

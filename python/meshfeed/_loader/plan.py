@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from meshfeed._data.dataset import commits, fixed_fields, not_arrays, warn_of_skipped
+from meshfeed._data.dataset import commits, far_bytes, fixed_fields, not_arrays, warn_of_skipped
 from meshfeed._feed.arrowfeed import ArrowFeed
 from meshfeed._feed.feed import BlocksFeed, Build, Feed
 from meshfeed._io.arguments import Checks
@@ -116,7 +116,9 @@ def _document(
     facts = {f.name: (f.dtype, list(f.shape)) for f in fields.values()}
     given = {"order": options.order, "seed": options.seed}
     source = options.source
-    dataset = documents.dataset(len(source), facts, commits=commits(source), order=None, seed=0)
+    dataset = documents.dataset(
+        len(source), facts, commits=commits(source), far_bytes=far_bytes(source), order=None, seed=0
+    )
     dataset |= parts.get("dataset", {})
     dataset |= {key: value for key, value in given.items() if value is not None}
     prefetch = parts.get("prefetch", 2) if options.prefetch is None else options.prefetch

@@ -213,6 +213,38 @@ def test_a_commit_is_named(
     loader(state, f"@{first}").close()
 
 
+def test_a_shuffle_says_what_it_fetches(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A layout says it before anything is read, and a loader once, in its first process."""
+    stored = sum(len(data) for path, data in server.files.items() if "parquet" in path)
+    with mf.open(f"{server.url}/a-{{00..03}}.parquet", cache="memory") as ds:
+
+        def plan(order: Any, repeats: int) -> mf.Layout:
+            lay = mf.layout({"data": 4}, mf.P("data"), ds, batch_size=64, processes=4, order=order)
+            document = json.loads(lay.to_json())
+            assert document["dataset"]["far_bytes"] == stored
+            document["dataset"]["far_bytes"] *= repeats
+            return mf.Layout(json.dumps(document))
+
+        def said(order: Any, repeats: int) -> mf.Problem:
+            (found,) = (p for p in plan(order, repeats).check() if p.code.startswith("far-"))
+            return found
+
+        assert said("shuffle", 1).severity == "info"
+        large = said("shuffle", 1000)
+        assert (large.severity, large.code) == ("warning", "far-shuffle")
+        assert large.facts["total_bytes"] == 4 * large.facts["bytes"] == 4000 * stored
+        assert large.facts["requests"] == -(-1000 * stored // 2**23)
+        assert large.facts["seconds"] == -(-1000 * stored // 800_000_000)
+        assert said("local", 1000).facts["bytes"] == 250 * stored
+        assert said("blocks", 1000).severity == "info"
+        for process in (1, 0):
+            assert not caplog.records
+            mf.Loader(ds, layout=plan("shuffle", 1000), process=process, coordinator=False).close()
+    assert [message.split(":")[0] for message in caplog.messages] == [large.message.split(":")[0]]
+
+
 def test_a_close_ends_requests(server: WebServer) -> None:
     """A server that does not answer holds up neither a close nor the next program."""
     ds = mf.open(server.url + "/a-00.parquet", cache="memory")
@@ -353,7 +385,9 @@ def test_the_command(server: WebServer, tmp_path: Path) -> None:
         return done.stdout
 
     address = server.url + "/a-{00..03}.parquet"
-    assert "12,000 records in 4 files" in run("inspect", address)
+    inspected = run("inspect", address)
+    assert "12,000 records in 4 files" in inspected
+    assert "fetches up to 7.4 MiB once per host: 1 request or more, 0.0 s at 16" in inspected
     assert "no damage found" in run("verify", "--hash", address)
     secret = address.replace("http://", "http://me:hunter2@")
     run("convert", secret, tmp_path / "out")
