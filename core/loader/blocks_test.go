@@ -301,3 +301,56 @@ func TestNextWindowIsAnnounced(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitsFarAwayAreAnnouncedInOrder: as many as take half of the cache, each once, and none beyond the records.
+func TestUnitsFarAwayAreAnnouncedInOrder(t *testing.T) {
+	const unit, units, row = 10, 50, 2*4*4 + 8 // records, and bytes
+	sizes := slices.Repeat([]int64{unit}, units)
+	for _, c := range []struct {
+		cache int64 // units
+		far   bool
+		skip  int64
+		want  []int64 // units that are announced beside the rows of 4 later steps
+	}{
+		{20, false, 0, nil}, {0, true, 0, nil}, {20, true, 0, []int64{1, 11}}, {20, true, 460, []int64{47, 49}}, {1000, true, 0, []int64{1, 49}},
+	} {
+		src := cached{stored{digits(unit * units), sizes}, c.cache * unit * row}
+		var from source.Source = src
+		if c.far {
+			from = distant{src}
+		}
+		l := newLoader(t, from, loader.Options{Layout: newLayout(t, document(10)), Order: "sequential", Epochs: 1, Prefetch: -1})
+		if err := l.Seek(batch.Cursor{Position: c.skip}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			next(t, l)
+		}
+		closeLoader(t, l)
+		counts := src.Counts()
+		var got []int64
+		for first := int64(0); first < units*unit; first += unit {
+			if counts.Ahead[first] > counts.Ahead[first+1] {
+				got = append(got, first/unit)
+			}
+			if counts.Ahead[first] > 2 {
+				t.Errorf("%+v: unit %d was announced %d times", c, first/unit, counts.Ahead[first])
+			}
+		}
+		if len(got) > 0 {
+			got = []int64{got[0], got[len(got)-1]}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: units %v", c, got)
+		}
+	}
+}
+
+// distant is a source on another machine.
+type distant struct{ source.Source }
+
+func (d distant) Facts() source.Facts {
+	f := d.Source.Facts()
+	f.Fetched = func() source.Fetched { return source.Fetched{} }
+	return f
+}

@@ -15,11 +15,15 @@ import (
 //
 // The units are announced evenly over the first seven eighths of a window. They are not
 // announced if they exceed what the source's cache has room for beside the current window.
+//
+// In the order of the records there are no windows. Then the units after the current step are announced if they
+// are on other machines, where each read takes long: as many as take half of the cache.
 type upcoming struct {
 	firsts []int64 // by unit, and one after the last: the number of records before it
 	row    int64   // bytes of a record, decoded
 	cache  int64   // bytes that the source keeps decoded
 	batch  int64
+	far    bool // units are on other machines
 
 	epoch      int64   // epoch of the current window
 	start, end int64   // positions of the current window
@@ -33,7 +37,7 @@ type upcoming struct {
 // to decode, or does not know its units. It also returns nil if the process has so few
 // rows of a batch that it does not need every unit of a window.
 func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
-	u := &upcoming{cache: source.CacheOf(src), batch: g.batch}
+	u := &upcoming{cache: source.CacheOf(src), batch: g.batch, far: src.Facts().Fetched != nil}
 	if u.cache == 0 {
 		return nil
 	}
@@ -55,6 +59,9 @@ func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
 // step begins at c.
 func (u *upcoming) advance(w *window, c batch.Cursor) {
 	if _, ok := w.inEpoch(c.Epoch).(sampler.Windowed); !ok {
+		if u.far && w.order.Name() == sampler.Sequential {
+			u.follow(w, c)
+		}
 		return
 	}
 	if u.order != w.order || c.Epoch != u.epoch || c.Position < u.start || c.Position >= u.end {
@@ -65,6 +72,25 @@ func (u *upcoming) advance(w *window, c batch.Cursor) {
 	if n := int(done * float64(len(u.list))); n > u.announced {
 		w.announce(w.draw(u.next), u.list[u.announced:n])
 		u.announced = n
+	}
+}
+
+// follow announces the units that begin soon after a cursor, in the order of the records. The units of the records
+// [start, end) were announced.
+func (u *upcoming) follow(w *window, c batch.Cursor) {
+	if u.order != w.order || c.Epoch != u.epoch || c.Position < u.start || c.Position > u.end {
+		u.order, u.epoch, u.end = w.order, c.Epoch, c.Position
+	}
+	u.start, u.list = c.Position, u.list[:0]
+	limit := min(c.Position+u.cache/2/max(u.row, 1), w.order.Len())
+	unit := sort.Search(len(u.firsts), func(i int) bool { return u.firsts[i] >= u.end })
+	for ; unit < len(u.firsts)-1 && u.firsts[unit] < limit; unit++ {
+		if u.end = u.firsts[unit+1]; u.firsts[unit] < u.end {
+			u.list = append(u.list, u.firsts[unit])
+		}
+	}
+	if len(u.list) > 0 {
+		w.announce(w.draw(c.Epoch), u.list)
 	}
 }
 
