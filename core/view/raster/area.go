@@ -44,8 +44,9 @@ func (s *scratch) resize(dst []byte, p picture, o Options) error {
 		for y < o.Height && y*h < end {
 			from, to := max(start, y*h), min(end, (y+1)*h)
 			weight := uint64(to - from)
+			sums := s.sums[:len(s.row)]
 			for k, v := range s.row {
-				s.sums[k] += weight * uint64(v)
+				sums[k] += weight * uint64(v)
 			}
 			if to < (y+1)*h {
 				break // the next line of the image continues this one
@@ -140,20 +141,20 @@ func (s *scratch) upper(from []byte, pixel, channel int) {
 
 // squeeze sums what each pixel of the raster covers of a line.
 func (s *scratch) squeeze(line []byte, whole uint32) {
+	row := s.row
 	for x := range s.runs {
 		run := &s.runs[x]
-		p := line[run.start:run.end]
-		r, g, b := run.first*uint32(p[0]), run.first*uint32(p[1]), run.first*uint32(p[2])
-		if p = p[4:]; len(p) >= 4 {
-			end := p[len(p)-4:]
-			r, g, b = r+run.last*uint32(end[0]), g+run.last*uint32(end[1]), b+run.last*uint32(end[2])
-			var sr, sg, sb uint32
-			for p = p[:len(p)-4]; len(p) >= 4; p = p[4:] {
-				sr, sg, sb = sr+uint32(p[0]), sg+uint32(p[1]), sb+uint32(p[2])
+		p, to := line[run.start:run.end], row[:3:3]
+		row = row[3:]
+		first := (*[4]byte)(p)
+		r, g, b := run.first*uint32(first[0]), run.first*uint32(first[1]), run.first*uint32(first[2])
+		if len(p) > 4 {
+			last := (*[4]byte)(p[len(p)-4:])
+			r, g, b = r+run.last*uint32(last[0]), g+run.last*uint32(last[1]), b+run.last*uint32(last[2])
+			for p = p[4 : len(p)-4]; len(p) >= 4; p = p[4:] {
+				r, g, b = r+whole*uint32(p[0]), g+whole*uint32(p[1]), b+whole*uint32(p[2])
 			}
-			r, g, b = r+whole*sr, g+whole*sg, b+whole*sb
 		}
-		to := s.row[3*x:][:3]
 		to[0], to[1], to[2] = r, g, b
 	}
 }
