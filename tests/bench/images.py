@@ -1,18 +1,16 @@
 """Compares `Dataset.decode_image` with simplejpeg, OpenCV and Pillow: JPEG to 224 x 224 pixels.
 
-    python -m tests.bench.images [--turns 5]
+    python -m tests.bench.images            # two minutes, writes a section of docs/benchmarks.md
+    python -m tests.bench.images --quick    # half a minute, prints the table
 
 Needs the packages simplejpeg and opencv-python-headless beside those of the tests. The files are
 parts of the photographs of scikit-learn and matplotlib, in the sizes of datasets and of cameras.
-Every library reads the whole file at a fraction of its size where it can, cuts out the largest
-square, and takes the means of areas. All run in one process and take turns. The times are medians
-in milliseconds for an image: processor time on one core, and elapsed time with two threads. `away`
-is the mean difference of the pixels from the means of the image at its full size.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import importlib.util
 import io
 import statistics
@@ -20,6 +18,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,10 @@ import simplejpeg
 from PIL import Image
 
 import meshfeed as mf
+from tests.bench import results, section
 
 SIDE = 224
+TURNS, QUICK = 15, 3
 SIZES = {"500 x 375": (500, 375, 24), "4000 x 3000": (4000, 3000, 6)}
 MODES = {
     1: cv2.IMREAD_COLOR,
@@ -44,7 +45,22 @@ PHOTOS = (
     ("sklearn", "datasets/images/flower.jpg"),
     ("matplotlib", "mpl-data/sample_data/grace_hopper.jpg"),
 )
+HEAD = """\
+## JPEG files to 224 x 224 pixels
 
+`python -m tests.bench.images` measures this section. {processor}, {cores} cores, {system};
+{versions}. Measured {date}, commit {commit}. Every library cuts out the largest square, and takes
+the means of areas (OpenCV's `INTER_AREA` for simplejpeg and OpenCV, Pillow's box filter for
+Pillow). A library that can decode at a fraction of the size does so. meshfeed keeps twice the
+pixels of the result in each direction, as *simplejpeg, twice* does; the others keep at least the
+pixels of the result. *away* is the mean difference from the means of the image at its full size,
+in levels of 255. All run in one process and take turns, {turns} of them. Times are medians in
+milliseconds for an image: processor time on one core, and elapsed time with two threads.
+*times* is the time of the library divided by meshfeed's: ✗ marks a faster library.
+
+| file | library | away | one core, ms | times | two threads, ms | times |
+| --- | --- | --: | --: | --: | --: | --: |
+"""
 
 Runs = dict[str, Callable[[], Any]]
 
@@ -80,8 +96,8 @@ def areas(pixels: Any) -> Any:
     return cv2.resize(square(pixels), (SIDE, SIDE), interpolation=cv2.INTER_AREA)
 
 
-def by_simplejpeg(file: bytes) -> Any:
-    return areas(simplejpeg.decode_jpeg(file, min_height=SIDE, min_width=SIDE))
+def by_simplejpeg(file: bytes, least: int = SIDE) -> Any:
+    return areas(simplejpeg.decode_jpeg(file, min_height=least, min_width=least))
 
 
 def by_cv2(file: bytes) -> Any:
@@ -110,11 +126,16 @@ def median(runs: Runs, clock: Callable[[], float], turns: int) -> dict[str, floa
     return {name: statistics.median(each) for name, each in spent.items()}
 
 
-def compare(name: str, files: list[bytes], turns: int) -> None:
-    """Prints the rows of a table."""
+def compare(name: str, files: list[bytes], turns: int) -> str:
+    """Returns the rows of the table for files of one size."""
     ds = mf.from_arrow(pa.table({"image": pa.array(files, pa.binary())}))
     view = ds.decode_image("image", size=(SIDE, SIDE))
-    others = {"simplejpeg": by_simplejpeg, "OpenCV": by_cv2, "Pillow": by_pillow}
+    others = {
+        "simplejpeg, twice": partial(by_simplejpeg, least=2 * SIDE),
+        "simplejpeg": by_simplejpeg,
+        "OpenCV": by_cv2,
+        "Pillow": by_pillow,
+    }
 
     def part(library: str, rows: slice) -> Any:
         if library == "meshfeed":
@@ -132,25 +153,30 @@ def compare(name: str, files: list[bytes], turns: int) -> None:
     with ThreadPoolExecutor(2) as pool:
         two: Runs = {k: partial(both, pool, partial(part, k)) for k in libraries}
         times = median(one, time.process_time, turns), median(two, time.perf_counter, turns)
+    rows = ""
     for k in libraries:
         cells = [name, k, f"{away[k]:.2f}"]
         for each in times:
-            cells += [f"{each[k] / len(files) * 1e3:.2f}", f"{each[k] / each['meshfeed']:.2f}"]
-        print(f"| {' | '.join(cells)} |", flush=True)
+            ratio = each[k] / each["meshfeed"]
+            cells += [f"{each[k] / len(files) * 1e3:.2f}", f"{ratio:.2f}{' ✗' * (ratio < 1)}"]
+        rows += f"| {' | '.join(cells)} |\n"
+    return rows
 
 
 def main() -> None:
-    """Prints a table."""
+    """Writes the section, or prints a table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--turns", type=int, default=5)
-    turns = parser.parse_args().turns
+    parser.add_argument("--quick", action="store_true", help="few turns, printed")
+    turns = QUICK if parser.parse_args().quick else TURNS
     cv2.setNumThreads(1)
-    print(
-        "| file | library | away | ms, one core | of meshfeed's | ms, two threads | of meshfeed's |"
+    rows = "".join(compare(name, photographs(*size), turns) for name, size in SIZES.items())
+    machine = results.machine()
+    packages = "simplejpeg", "opencv-python-headless", "pillow"
+    machine["versions"] += "".join(f", {name} {version(name)}" for name in packages)
+    head = HEAD.format(
+        **machine, date=dt.date.today().isoformat(), commit=results.commit(), turns=turns
     )
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, (width, height, count) in SIZES.items():
-        compare(name, photographs(width, height, count), turns)
+    section.replace("images", head + rows, missing=["turns"] if turns == QUICK else [])
 
 
 if __name__ == "__main__":
