@@ -172,7 +172,7 @@ def test_fingerprints() -> None:
         ds.map(plainly, {"x": mf.Field((1,), "int64")}),
         ds.map(plainly, field, fields=["label"]),
         ds.map(lambda rows: {"x": rows["label"]}, field),
-        ds.map(functools.partial(print), field),
+        ds.map(functools.partial(print), field),  # type: ignore[arg-type]
     ]
     assert len({view.fingerprint() for view in [plain, *others]}) == 7
     assert ds.map(functools.partial(plainly), field).fingerprint() == plain.fingerprint()
