@@ -30,6 +30,9 @@ const (
 	Silent  Fault = "silence" // no answer comes
 )
 
+// Pause is a fault after which the answer goes on: it stops in its middle for 2 s.
+const Pause Fault = "pause"
+
 // Expired is the fault of a signature that is too old: 403 Forbidden.
 const Expired Fault = "403"
 
@@ -238,7 +241,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, fault Fault) {
 		r.Header.Set("Range", "bytes=1-2")
 	}
 	out := &writer{ResponseWriter: w, server: s, fault: fault, ended: r.Context(), began: time.Now()}
-	if (fault == Cut || fault == Stall) && !s.NoBytes {
+	if (fault == Cut || fault == Stall || fault == Pause) && !s.NoBytes {
 		out.left = len(data) / 8
 	}
 	http.ServeContent(out, r, "", modified, bytes.NewReader(data))
@@ -257,6 +260,10 @@ type writer struct {
 
 // Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (n int, err error) {
+	if w.fault == Pause && len(p) > w.left {
+		w.fault = ""
+		wait(w.ended, 2*time.Second)
+	}
 	failing := (w.fault == Cut || w.fault == Stall) && len(p) > w.left
 	if failing {
 		p = p[:w.left]

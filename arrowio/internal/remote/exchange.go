@@ -17,12 +17,9 @@ const (
 	maxRedirects = 10
 )
 
-// errStalled ends an attempt.
-var errStalled = errors.New("no bytes came for 10 s")
-
 // exchange sends a request for a range of an object, and follows redirects. Use gets an answer that is
 // not refused, and its body. An error is a fault, or the end of parent.
-func (o *Object) exchange(parent context.Context, header http.Header, use func(r *http.Response, body io.Reader) error) error {
+func (o *Object) exchange(parent context.Context, header http.Header, use func(r *http.Response, body io.Reader) error) (err error) {
 	h := o.opener.engine.host(o.at.Host)
 	if err := h.enter(parent); err != nil {
 		return err
@@ -31,8 +28,8 @@ func (o *Object) exchange(parent context.Context, header http.Header, use func(r
 	defer func() { h.leave(answered, busy, pause) }()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	watch := time.AfterFunc(stall, func() { cancel(errStalled) })
-	defer watch.Stop()
+	watch := h.waits.watch(cancel)
+	defer func() { watch.stop(err == nil) }()
 	o.opener.counts.requests.Add(1)
 	r, err := o.send(ctx, header)
 	if err == nil {
@@ -48,8 +45,8 @@ func (o *Object) exchange(parent context.Context, header http.Header, use func(r
 		return nil
 	case parent.Err() != nil:
 		return parent.Err()
-	case ok && f.passes && context.Cause(ctx) == errStalled:
-		return o.passing("%w", errStalled)
+	case ok && f.passes && ctx.Err() != nil:
+		return o.passing("%w", context.Cause(ctx))
 	case ok && f.after <= patience: // else this read fails, and others may try
 		busy, pause = f.busy, f.after
 	}
@@ -59,14 +56,14 @@ func (o *Object) exchange(parent context.Context, header http.Header, use func(r
 // watched is a body that counts its bytes. Each one sets back the watch.
 type watched struct {
 	io.Reader
-	watch *time.Timer
+	watch *watch
 	bytes *atomic.Int64
 }
 
 func (w watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if n > 0 {
-		w.watch.Reset(stall)
+		w.watch.progress()
 		w.bytes.Add(int64(n))
 	}
 	return n, err

@@ -31,6 +31,7 @@ type host struct {
 	waiting  []chan struct{}
 	changed  time.Time // when the limit was changed
 	until    time.Time // no request begins before that, because the host asked for it
+	waits    waits
 	heard    time.Time // the last time of shared
 	answered bool      // some request reached it
 }

@@ -7,7 +7,8 @@
 //
 // An [Engine] sends the requests of a process. Failures that may pass are tried again, from the byte on
 // that was reached (attempts.go). Each host has a bound on the requests in progress, which falls when
-// the host asks for that (host.go). An attempt ends after 10 s without a byte. Each attempt at the host of
+// the host asks for that (host.go). An attempt ends after 10 s without a byte, and some
+// that wait for much longer than others end before (waits.go). Each attempt at the host of
 // its object is authorized anew, by [Opener.Authorize], and a redirect to another host is followed without
 // that (exchange.go).
 //

@@ -221,6 +221,38 @@ func TestBusyHosts(t *testing.T) {
 	})
 }
 
+// TestLateAttempts: an attempt that waits for much longer than others ends, and costs no byte twice. At most one request in 33
+// does, and none if all are slow.
+func TestLateAttempts(t *testing.T) {
+	const reads = 500
+	for _, c := range []struct {
+		latency     time.Duration
+		share       float64
+		least, most time.Duration
+		retries     int64
+	}{
+		{20 * time.Millisecond, 0.03, 10 * time.Second, 24 * time.Second, reads / 33}, // 15 pauses of 2 s would take 40 s
+		{20 * time.Millisecond, 0.5, 400 * time.Second, time.Hour, 0},
+		{600 * time.Millisecond, 0, 300 * time.Second, 310 * time.Second, 0},
+	} {
+		s := &far.Server{Files: map[string][]byte{"/x.bin": content(1 << 20)}, Latency: c.latency, Share: c.share, Faults: []far.Fault{far.Pause}, NoBytes: true}
+		served(t, s, func(t *testing.T, op *remote.Opener) {
+			b := open(t, op)
+			defer b.Close()
+			began, p := time.Now(), make([]byte, 1000)
+			for i := range reads {
+				if _, err := b.ReadAt(t.Context(), p, int64(i)*1000); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, took := op.Counts(), time.Since(began)
+			if took < c.least || took > c.most || n.Retries > c.retries+1 || n.Retries == 0 && c.retries > 0 || n.Bytes != n.Planned {
+				t.Errorf("%+v: %v, %+v", c, took, n)
+			}
+		})
+	}
+}
+
 // TestBusyForAllProcesses: what a host says to one process holds for the others of the machine, but not for a process
 // that begins later. Each process has an engine of its own.
 func TestBusyForAllProcesses(t *testing.T) {
