@@ -31,9 +31,12 @@ _EXPECTED = "a file system of fsspec, or a store of obstore"
 
 # What tells the content of a file from others: tags, which also tell it from the contents of other
 # names, numbers of versions, and times.
-_TAGS = ("ETag", "etag", "blob_id", "md5Hash", "Content-MD5", "content_md5")
+_TAGS = ("ETag", "etag", "blob_id", "sha", "md5Hash", "Content-MD5", "content_md5")
 _NUMBERS = ("e_tag", "generation", "version_id", "VersionId")
-_TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "created")
+_TIMES = (
+    *("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "modified"),
+    *("modificationTime", "last_write_time", "created"),
+)
 _TAGGING = ("S3Store", "GCSStore", "AzureStore", "HTTPStore")  # stores with an e_tag like an ETag
 
 # What may tell a file system from others of its kind.
@@ -270,4 +273,5 @@ def _kind(store: Any) -> str:
 
 
 def _place(store: Any) -> str:
-    return " ".join(f"{n}={v}" for n in _PLACE if isinstance(v := getattr(store, n, None), str))
+    found = ((name, getattr(store, name, None)) for name in _PLACE)
+    return " ".join(f"{name}={value}" for name, value in found if isinstance(value, str | int))
