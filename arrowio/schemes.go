@@ -84,10 +84,10 @@ func (o *Options) route(ctx context.Context, patterns []string) (blob.Opener, []
 	return opener, public, err
 }
 
-// OpenerOf returns the opener of a name, as [Open] uses it without options, and the name without secrets. It
-// is for programs that look at a storage itself.
-func OpenerOf(ctx context.Context, name string) (blob.Opener, string, error) {
-	opener, public, err := new(Options).route(ctx, []string{name})
+// OpenerOf returns the opener of a name, as [Open] uses it, and the name without secrets. It is for programs
+// that look at a storage itself. Only the options Getenv, Opener and Commits count.
+func OpenerOf(ctx context.Context, name string, o Options) (blob.Opener, string, error) {
+	opener, public, err := o.route(ctx, []string{name})
 	if err != nil {
 		return nil, "", err
 	}

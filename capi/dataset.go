@@ -221,8 +221,10 @@ func infoOf(s source.Source) info {
 		out.Packing = &r
 	}
 	out.FarBytes, out.Pinned = source.FarBytesOf(s), source.CommitsOf(s)
+	if named, ok := s.(interface{ Commits() map[string]string }); ok {
+		out.Commits = named.Commits()
+	}
 	if d, ok := s.(*arrowio.Dataset); ok {
-		out.Commits = d.Commits()
 		for _, f := range d.Files() {
 			out.Files = append(out.Files, fileInfo{f.Path, f.Records, f.Compression})
 		}

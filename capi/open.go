@@ -84,7 +84,11 @@ func mfgo_dataset_open_tensors(path *C.mfi_text, out *C.uint64_t, e *C.mf_error)
 	return call(e, func() error {
 		name := C.GoString(path)
 		put(newDataset(future.Start("capi", func(ctx context.Context) (source.Source, error) {
-			return tensors.Open(ctx, name)
+			opener, public, err := arrowio.OpenerOf(ctx, name, arrowio.Options{Getenv: environment})
+			if err != nil {
+				return nil, err
+			}
+			return tensors.OpenFrom(ctx, opener, public)
 		}), false), out)
 		return nil
 	})

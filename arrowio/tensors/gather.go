@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/crc32"
 	"maps"
-	"runtime"
 	"slices"
 	"sort"
 	"sync"
@@ -22,7 +21,7 @@ const (
 	// size of every element, and fits the cache of a core.
 	chunk = 1 << 20
 
-	// gap is how many unneeded bytes are read rather than skipped: a page, which the
+	// gap is how many unneeded bytes of a disk are read rather than skipped: a page, which the
 	// system reads anyway.
 	gap = 4096
 )
@@ -159,8 +158,7 @@ func (g *gatherer) read(ctx context.Context, list []wanted) error {
 			tasks = append(tasks, task{field: field, from: from, to: min(from+chunk, n), wanted: byField[field]})
 		}
 	}
-	limit := 2 * runtime.GOMAXPROCS(0) // a task either waits for the disk or copies
-	err := guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), limit, func(i int) error { return g.readChunk(ctx, &tasks[i]) })
+	err := guard.Parallel(context.WithoutCancel(ctx), "tensors", len(tasks), g.source.reads, func(i int) error { return g.readChunk(ctx, &tasks[i]) })
 	if err != nil {
 		return err
 	}
@@ -187,10 +185,10 @@ func (g *gatherer) readChunk(ctx context.Context, t *task) error {
 	var needed [][2]int
 	for _, w := range t.wanted {
 		for _, b := range g.parts[w.part].boxes {
-			needed = b.spans(needed, t.from, t.to)
+			needed = b.spans(needed, t.from, t.to, g.source.gap)
 		}
 	}
-	needed = merged(needed)
+	needed = merged(needed, g.source.gap)
 	if len(needed) == 0 {
 		return nil
 	}
@@ -231,8 +229,8 @@ func (g *gatherer) readChunk(ctx context.Context, t *task) error {
 
 var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// merged joins spans with small gaps between them.
-func merged(spans [][2]int) [][2]int {
+// merged joins spans with gaps below a size.
+func merged(spans [][2]int, gap int) [][2]int {
 	slices.SortFunc(spans, func(a, b [2]int) int { return a[0] - b[0] })
 	out := spans[:0]
 	for _, span := range spans {
@@ -355,8 +353,8 @@ func (b *box) runs(from, to int, use func(at, from, n int) error) error {
 	return nil
 }
 
-// spans appends the bytes [from, to) that the box needs, joined over small gaps.
-func (b *box) spans(out [][2]int, from, to int) [][2]int {
+// spans appends the bytes [from, to) that the box needs, joined over gaps below a size.
+func (b *box) spans(out [][2]int, from, to, gap int) [][2]int {
 	own := len(out)
 	_ = b.runs(from, to, func(_, start, n int) error {
 		if last := len(out) - 1; last >= own && start-out[last][1] < gap {

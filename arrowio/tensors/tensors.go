@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
@@ -33,6 +34,9 @@ type Source struct {
 	files     []blob.Blob
 	schema    source.Schema
 	locations []location // by field
+	commits   func() map[string]string
+	reads     int // at once
+	gap       int // the most unneeded bytes between two reads that are made as one
 	calls     *source.Calls
 }
 
@@ -59,17 +63,33 @@ type array struct {
 // Open opens a file of arrays. The error is DataLoss for damage, and Unsupported for
 // files of another format.
 func Open(ctx context.Context, path string) (*Source, error) {
-	return open(ctx, local.Opener{}, path)
+	return OpenFrom(ctx, local.Opener{}, path)
 }
 
-func open(ctx context.Context, opener blob.Opener, path string) (*Source, error) {
-	s := &Source{}
+// OpenFrom opens a file of arrays of a storage, such as arrowio.OpenerOf returns. Its hints say how many
+// reads are made at once, and which gaps between them are read too.
+func OpenFrom(ctx context.Context, opener blob.Opener, path string) (*Source, error) {
+	s := &Source{reads: 2 * runtime.GOMAXPROCS(0), gap: gap} // a read either waits for the disk or copies
+	if hints := opener.Hints(); hints.Ahead > 0 {
+		s.reads, s.gap = hints.AtOnce, int(hints.Gap)
+	}
+	if named, ok := opener.(interface{ Commits() map[string]string }); ok {
+		s.commits = named.Commits
+	}
 	s.calls = source.NewCalls("tensors", "file of arrays", s.closeFiles)
 	if err := s.read(ctx, opener, path); err != nil {
 		_ = s.closeFiles()
 		return nil, err
 	}
 	return s, nil
+}
+
+// Commits returns the commits that names stood for when the files were opened: see arrowio.Dataset.
+func (s *Source) Commits() map[string]string {
+	if s.commits == nil {
+		return nil
+	}
+	return s.commits()
 }
 
 func (s *Source) closeFiles() (err error) {

@@ -97,7 +97,7 @@ var weights = []stored{
 
 func openIn(t *testing.T, m blobtest.Memory, name string) source.Source {
 	t.Helper()
-	s, err := open(t.Context(), m, name)
+	s, err := OpenFrom(t.Context(), m, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestOnlyTheParts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &counted{Reader: bytes.NewReader(file), from: start}
-			src, err := open(t.Context(), oneFile{blob: blobtest.Bytes("w.safetensors", f)}, "w.safetensors")
+			src, err := OpenFrom(t.Context(), oneFile{blob: blobtest.Bytes("w.safetensors", f)}, "w.safetensors")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ func TestCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := safetensors(weights[0])
 		h := hung{bytes.NewReader(file), int64(len(file) - len(weights[0].data)), make(chan struct{}), make(chan struct{})}
-		src, err := open(t.Context(), oneFile{blob: blobtest.Bytes("w", h)}, "w")
+		src, err := OpenFrom(t.Context(), oneFile{blob: blobtest.Bytes("w", h)}, "w")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestHostile(t *testing.T) {
 		"zip.npz":             {[]byte("PK\x03\x04 and nothing else"), "the zip directory cannot be read: zip: not a valid zip file" + again},
 	}
 	for name, c := range cases {
-		_, err := open(t.Context(), blobtest.Memory{name: append([]byte{}, c.file...)}, name)
+		_, err := OpenFrom(t.Context(), blobtest.Memory{name: append([]byte{}, c.file...)}, name)
 		if c.text == "" {
 			if status.CodeOf(err) != status.DataLoss {
 				t.Errorf("%s: %v", name, err)
@@ -459,7 +459,7 @@ func TestMembersOfZip(t *testing.T) {
 		`array "w" does not begin with the header of .npy` + again:                                                 npz(t, zip.Store, map[string][]byte{"w.npy": []byte("hello, world")}),
 		`array "w" has 8 bytes, but 9 follow its header; write the file again; for several arrays use numpy.savez`: npz(t, zip.Store, map[string][]byte{"w.npy": append(slices.Clone(array), 0)}),
 	} {
-		_, err := open(t.Context(), blobtest.Memory{"x": bad}, "x")
+		_, err := OpenFrom(t.Context(), blobtest.Memory{"x": bad}, "x")
 		if err == nil || err.Error() != "tensors: x: "+want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -526,13 +526,13 @@ func TestFilesOfAnIndex(t *testing.T) {
 		"d/model.json":    []byte(`{"weight_map": {"w": "1.safetensors", "norm": "1.safetensors"}}`),
 		"d/1.safetensors": safetensors(weights[0]),
 	}
-	_, err := open(t.Context(), m, "d/model.json")
+	_, err := OpenFrom(t.Context(), m, "d/model.json")
 	want := `tensors: d/1.safetensors: the file lacks array "norm", which the index says it has; fetch all files of one version again`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	delete(m, "d/1.safetensors")
-	if _, err := open(t.Context(), m, "d/model.json"); status.CodeOf(err) != status.NotFound {
+	if _, err := OpenFrom(t.Context(), m, "d/model.json"); status.CodeOf(err) != status.NotFound {
 		t.Errorf("got %v", err)
 	}
 }
@@ -544,7 +544,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(npyFile("<f4", "False", "(5, 7, 3)", weights[0].data))
 	f.Add(npz(f, zip.Store, map[string][]byte{"w.npy": npyFile("<f4", "False", "(5, 7, 3)", weights[0].data)}))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		src, err := open(t.Context(), blobtest.Memory{"x": append([]byte{}, file...)}, "x")
+		src, err := OpenFrom(t.Context(), blobtest.Memory{"x": append([]byte{}, file...)}, "x")
 		if err != nil {
 			return
 		}

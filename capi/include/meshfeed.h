@@ -396,7 +396,7 @@ typedef struct mf_array {
    So a layout with the array shape [B, *shape], the spec [null, *spec] and the batch size 1
    delivers it, and a process reads only the bytes that its devices hold. Types that this
    library does not have, such as float8_e4m3fn, are uint8 with "logical" in
-   mf_dataset_info. */
+   mf_dataset_info. The file may be far away, as in mf_dataset_open. */
 mf_status mf_dataset_open_tensors(const char* path, mf_dataset* dataset, mf_error* error);
 
 /* Creates a dataset of n arrays without copying them. The library borrows the memory

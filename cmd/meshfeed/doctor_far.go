@@ -35,7 +35,7 @@ func isAddress(name string) bool { return strings.Contains(name, "://") }
 func (r *report) far(ctx context.Context, address string, timeout time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	opener, name, err := arrowio.OpenerOf(limited, firstNumber.ReplaceAllString(address, "$1"))
+	opener, name, err := arrowio.OpenerOf(limited, firstNumber.ReplaceAllString(address, "$1"), arrowio.Options{})
 	if err != nil {
 		r.failed(err)
 		return

@@ -19,6 +19,7 @@ from tests.distributed.far_player import BATCH, FILES, ROWS
 from tests.distributed.job import Job
 from tests.python.webserver import Hub, WebServer, web_server
 
+WEIGHTS = 1_000_000
 LATE = 240  # seconds; far more than the job takes
 
 
@@ -62,16 +63,24 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         for sha in "ab":
             hub.commit(sha * 40, {f"{n:03}.parquet": files()[f"{n:03}.parquet"] for n in range(2)})
         server.documents["/api/datasets/org/name/revision/main"] = moving()
+        model = Hub(server, "models")
+        for sha in "ab":
+            np.save(value := io.BytesIO(), np.float32(ord(sha)))
+            model.commit(sha * 40, {"w.npy": value.getvalue()})
+        server.documents["/api/models/org/name/revision/main"] = moving()
         for name, data in files().items():
             server.files[f"/0/{name}"] = server.files[f"/1/{name}"] = data
         server.etags["/1/001.parquet"] = "other"
+        server.documents["/sent"] = lambda: server.sent
+        np.save(weights := io.BytesIO(), np.arange(WEIGHTS))
+        server.files["/weights.npy"] = weights.getvalue()
         server.documents["/change"] = changing(server)
         env = {"MESHFEED_URL": server.url, "HF_ENDPOINT": server.url}
         env["XDG_CACHE_HOME"] = str(folder)
         with Job("tests.distributed.far_player", [1, 1], folder, env=env) as job:
             job.wait(LATE)
         asked = [path for path in server.requests if "/revision/" in path]
-        assert len(asked) == 2
+        assert len(asked) == 4
     return [json.loads((folder / f"told-{rank}.json").read_text()) for rank in range(2)]
 
 
@@ -79,6 +88,7 @@ def test_all_processes_read_one_commit(told: list[dict[str, Any]]) -> None:
     """The branch moves between their questions. The commit stays for as long as the job lasts."""
     first, second = told
     assert first["commit"] == second["commit"]
+    assert first["model"] == second["model"]
     assert re.fullmatch(r"  from hf://datasets/org/name@(a{40}|b{40})", first["commit"])
     assert first["hub"] == second["hub"] == [2 * ROWS // BATCH, "", ""]
 
@@ -101,6 +111,16 @@ def test_another_file_is_named(told: list[dict[str, Any]]) -> None:
     for each in told:
         assert each["files"][:2] == [0, "IncompatibleError"]
         assert expected in each["files"][2]
+
+
+def test_weights_are_fetched_once(told: list[dict[str, Any]]) -> None:
+    """Each process fetches the bytes of its shards."""
+    half = WEIGHTS // 2
+    assert [each["weights"] for each in told] == [
+        [half * (half - 1) // 2],
+        [half * (half + WEIGHTS - 1) // 2],
+    ]
+    assert all(8 * WEIGHTS < each["sent"] < 8 * WEIGHTS + 2 * 2**17 for each in told)
 
 
 def test_a_change_ends_the_job(told: list[dict[str, Any]]) -> None:

@@ -40,18 +40,20 @@ class WebServer:
 
 
 class Hub:
-    """A stand-in for the Hugging Face hub with one dataset, hf://datasets/org/name.
+    """A stand-in for the Hugging Face hub with one dataset, hf://datasets/org/name, or a model.
 
     Args:
         server: serves it.
+        kind: "datasets", or "models" for hf://org/name.
     """
 
-    def __init__(self, server: WebServer) -> None:
-        self._server = server
+    def __init__(self, server: WebServer, kind: str = "datasets") -> None:
+        self._server, self._kind = server, kind
 
     def commit(self, sha: str, files: dict[str, bytes]) -> None:
         """Moves the branch main to a commit, which has files by their names in a directory."""
-        documents, dataset = self._server.documents, "datasets/org/name"
+        documents, dataset = self._server.documents, f"{self._kind}/org/name"
+        at = dataset.removeprefix("models/")
         documents[f"/api/{dataset}/tree/{sha}"] = [{"type": "directory", "path": "data"}]
         documents[f"/api/{dataset}/tree/{sha}/data"] = [
             {
@@ -63,7 +65,7 @@ class Hub:
             for name, data in files.items()
         ]
         for name, data in files.items():
-            self._server.files[f"/{dataset}/resolve/{sha}/data/{name}"] = data
+            self._server.files[f"/{at}/resolve/{sha}/data/{name}"] = data
         documents[f"/api/{dataset}/revision/main"] = {"sha": sha}
 
 

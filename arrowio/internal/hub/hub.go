@@ -1,5 +1,6 @@
 // Package hub reads datasets of the Hugging Face hub, by names such as
-// hf://datasets/ORG/NAME/data/train-00000-of-00002.parquet. A revision may follow the name of a dataset:
+// hf://datasets/ORG/NAME/data/train-00000-of-00002.parquet. Names of models have no kind:
+// hf://ORG/NAME/model.safetensors. A revision may follow the name of a dataset or a model:
 // NAME@main, NAME@refs/convert/parquet.
 //
 // A branch is resolved to a commit once, when the first name of a dataset is looked for. All listings and
@@ -11,6 +12,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -103,28 +105,29 @@ func (op *Opener) Hints() blob.Hints { return op.web.Hints() }
 // place is what a name says: a dataset, and a path in it.
 type place struct {
 	root     string // the name of the dataset as it was given, with its revision
+	kind     string // "datasets" or "models"
 	dataset  string // ORG/NAME
 	revision string
 	path     string // "" for the dataset itself
 }
 
-// names matches the names of datasets. Two kinds of revisions have slashes.
-var names = regexp.MustCompile(`^(hf://datasets/([^/@]+/[^/@]+)(?:@(refs/convert/[^/]+|refs/pr/[^/]+|[^/]+))?)(?:/(.*))?$`)
+// names matches the names of datasets, and of models, which have no kind. Two kinds of revisions have slashes.
+var names = regexp.MustCompile(`^(hf://(datasets/)?([^/@]+/[^/@]+)(?:@(refs/convert/[^/]+|refs/pr/[^/]+|[^/]+))?)(?:/(.*))?$`)
 
 func placeOf(name string) (p place, err error) {
 	m := names.FindStringSubmatch(name)
-	if m == nil {
+	if m == nil || m[2] == "" && (strings.HasPrefix(m[3], "datasets/") || strings.HasPrefix(m[3], "spaces/")) {
 		return p, status.Errorf(status.Unsupported, "arrowio", "%s: this does not name a dataset of the hub", name).
 			WithHint("write hf://datasets/ORG/NAME/PATH, or hf://datasets/ORG/NAME@REVISION/PATH").With("path", name)
 	}
-	if m[3] == "" {
-		m[3] = "main"
+	if m[4] == "" {
+		m[4] = "main"
 	}
-	revision, err := url.PathUnescape(m[3])
+	revision, err := url.PathUnescape(m[4])
 	if err != nil {
-		revision = m[3]
+		revision = m[4]
 	}
-	return place{m[1], m[2], revision, m[4]}, nil
+	return place{m[1], cmp.Or(strings.TrimSuffix(m[2], "/"), "models"), m[3], revision, m[5]}, nil
 }
 
 // address returns an address of the endpoint. Each part is escaped.
@@ -180,7 +183,7 @@ func (op *Opener) commit(ctx context.Context, p place) (string, error) {
 	if known != "" {
 		return known, nil
 	}
-	at := op.address(append([]string{"api", "datasets"}, append(split(p.dataset), "revision", p.revision)...)...)
+	at := op.address(append([]string{"api", p.kind}, append(split(p.dataset), "revision", p.revision)...)...)
 	at.RawQuery = "expand=sha"
 	answer, _, err := op.get(ctx, p.root, at)
 	if err != nil {

@@ -90,8 +90,9 @@ func TestErrors(t *testing.T) {
 	h, op := standIn(t, map[string]string{})
 	h.Put("a.parquet", make([]byte, 9))
 	for name, want := range map[string]string{
-		"hf://datasets/org": "arrowio: hf://datasets/org: this does not name a dataset of the hub; write hf://datasets/ORG/NAME/PATH, or hf://datasets/ORG/NAME@REVISION/PATH",
-		"hf://datasets/org/name/none": "arrowio: hf://datasets/org/name/none: the revision main of the dataset has no such file; " +
+		"hf://datasets/org":      "arrowio: hf://datasets/org: this does not name a dataset of the hub; write hf://datasets/ORG/NAME/PATH, or hf://datasets/ORG/NAME@REVISION/PATH",
+		"hf://spaces/org/name/x": "arrowio: hf://spaces/org/name/x: this does not name a dataset of the hub; write hf://datasets/ORG/NAME/PATH, or hf://datasets/ORG/NAME@REVISION/PATH",
+		"hf://datasets/org/name/none": "arrowio: hf://datasets/org/name/none: the revision main has no such file; " +
 			"look at its page, or open hf://datasets/org/name@refs/convert/parquet, which has Parquet files of most datasets",
 		"hf://datasets/org/name@old/a.parquet": "arrowio: hf://datasets/org/name@old: there is no such file (404 Not Found); check the address, also for capital letters",
 	} {

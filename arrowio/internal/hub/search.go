@@ -34,8 +34,11 @@ func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
 	}
 	e, err := c.Stat(ctx, name)
 	if status.CodeOf(err) == status.NotFound {
-		return e, status.Errorf(status.NotFound, "arrowio", "%s: the revision %s of the dataset has no such file", name, p.revision).
-			WithHint("look at its page, or open hf://datasets/%s@refs/convert/parquet, which has Parquet files of most datasets", p.dataset).With("path", name)
+		missing := status.Errorf(status.NotFound, "arrowio", "%s: the revision %s has no such file", name, p.revision).With("path", name)
+		if p.kind == "models" {
+			return e, missing.WithHint("look at the page of the model; names of datasets begin with hf://datasets/")
+		}
+		return e, missing.WithHint("look at its page, or open hf://datasets/%s@refs/convert/parquet, which has Parquet files of most datasets", p.dataset)
 	}
 	return e, err
 }
@@ -83,7 +86,7 @@ func (op *Opener) list(ctx context.Context, dir string, deep bool) (c blob.Catal
 	if err != nil {
 		return c, err
 	}
-	parts := append([]string{"api", "datasets"}, append(split(p.dataset), "tree", sha)...)
+	parts := append([]string{"api", p.kind}, append(split(p.dataset), "tree", sha)...)
 	at := op.address(append(parts, split(strings.TrimSuffix(p.path, "/"))...)...)
 	if at.RawQuery = "recursive=false"; deep {
 		at.RawQuery = "recursive=true"
@@ -150,7 +153,10 @@ func (op *Opener) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := append([]string{"datasets"}, append(split(p.dataset), "resolve", sha)...)
+	parts := append(split(p.dataset), "resolve", sha)
+	if p.kind == "datasets" {
+		parts = append([]string{p.kind}, parts...)
+	}
 	b, err := op.web.OpenPinned(ctx, e, op.address(append(parts, split(p.path)...)...), e.Version)
 	if err == nil && b.Size() != e.Size {
 		_ = b.Close()

@@ -12,6 +12,7 @@ from meshfeed._data.dataset import Dataset
 from meshfeed._data.fields import Skipped
 from meshfeed._feed.cursor import Cursor
 from meshfeed._io.arguments import Checks, nearest_hint
+from meshfeed._jobs import commits
 from meshfeed._layout.blocks import Blocks, dtype_of, without_batch
 from meshfeed._layout.layout import Layout
 from meshfeed._layout.specs import entries
@@ -97,7 +98,9 @@ def open_arrays(path: str | os.PathLike[str]) -> StoredArrays:
 
     Args:
         path: a file, or the index of several safetensors files, such as
-            ``"model.safetensors.index.json"``. A leading ``~`` is the home directory.
+            ``"model.safetensors.index.json"``. A leading ``~`` is the home directory. Addresses of
+            `mf.open` work too, such as ``"https://host/model.safetensors"``, and files of a model
+            of the Hugging Face hub: ``"hf://ORG/NAME/model.safetensors"``.
 
     Raises:
         NotFoundError: there is no such file.
@@ -122,7 +125,11 @@ def open_arrays(path: str | os.PathLike[str]) -> StoredArrays:
             text = ""
         if not text or "\0" in text:
             raise check.wrong("path", path, "the path of a file")
-        return StoredArrays(calls.dataset_open_tensors(text))
+
+        def opened(known: Mapping[str, str]) -> Handle:
+            return calls.dataset_open_tensors(commits.pinned(text, known))
+
+        return StoredArrays(commits.of_job([text], opened))
 
 
 def load_array(

@@ -41,6 +41,19 @@ def of_job(paths: Sequence[str], opened: Callable[[Mapping[str, str]], Handle]) 
     return handle
 
 
+def pinned(path: str, known: Mapping[str, str]) -> str:
+    """Returns a path with its commit, if that is known.
+
+    Examples:
+        >>> pinned("hf://o/n@main/x.npy", {"hf://o/n@main": "01"})
+        'hf://o/n@01/x.npy'
+    """
+    for name, commit in known.items():
+        if f"{path}/".startswith(f"{name}/"):
+            return f"{name.partition('@')[0]}@{commit}{path.removeprefix(name)}"
+    return path
+
+
 def _store(paths: Sequence[str]) -> JaxCoordinator | None:
     """Returns the store of the job, if there is a job and a path that may have a commit."""
     jax = sys.modules.get("jax")

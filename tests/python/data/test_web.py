@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -18,6 +19,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
 from tests.python.programs import HANG
@@ -211,6 +214,50 @@ def test_a_commit_is_named(
         loader(state)
     current = first
     loader(state, f"@{first}").close()
+
+
+def test_weights_by_ranges(
+    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process fetches the bytes of its shards, from a server and from a model of the hub."""
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    rows, columns = 4096, 512
+    weights = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+    np.savez(tmp_path / "w.npz", w=weights, other=weights)
+    safetensors = json.dumps(
+        {
+            name: {
+                "dtype": "F32",
+                "shape": weights.shape,
+                "data_offsets": [at, at + weights.nbytes],
+            }
+            for name, at in (("w", 0), ("other", weights.nbytes))
+        }
+    ).encode()
+    data = struct.pack("<Q", len(safetensors)) + safetensors + 2 * weights.tobytes()
+    np.save(tmp_path / "w.npy", weights)
+    Hub(server, "models").commit("a" * 40, {"w.safetensors": data})
+    server.files["/w.safetensors"] = data
+    for name in ("w.npy", "w.npz"):
+        server.files[f"/{name}"] = (tmp_path / name).read_bytes()
+    mesh = mf.make_mesh({"model": -1})
+    whole = NamedSharding(mesh, P())
+    fixed = 2 * 65536 + 4096  # the end of a file, and headers
+    for address in (f"{server.url}/w.safetensors", "hf://org/name/data/w.safetensors"):
+        sent = server.sent
+        with mf.open_arrays(address) as stored:
+            assert list(stored) == ["w", "other"]
+            assert server.sent - sent < fixed
+            assert np.array_equal(mf.load_array(stored, "w", whole), weights)
+        assert weights.nbytes <= server.sent - sent < weights.nbytes + fixed
+    for name in ("w.npy", "w.npz"):
+        with mf.open_arrays(f"{server.url}/{name}") as stored:
+            assert np.array_equal(mf.load_array(stored, "w", whole), weights)
+    server.version += 1
+    with mf.open_arrays(f"{server.url}/w.npy") as stored:
+        server.version += 1
+        with pytest.raises(mf.DataLossError, match=r'it had ETag "2", and has ETag "3"'):
+            mf.load_array(stored, "w", whole)
 
 
 def test_a_shuffle_says_what_it_fetches(
