@@ -92,7 +92,7 @@ func TestOpenRefused(t *testing.T) {
 		{"missing.arrow", status.NotFound, "missing.arrow: there is no such file or directory; HERE has no missing.arrow"},
 		{"hf/missing/x.arrow", status.NotFound, "hf/missing/x.arrow: there is no such file or directory; HERE/hf has no missing"},
 		{"~/x.arrow", status.NotFound, "~/x.arrow: there is no such file or directory; ~ is not replaced here: write the whole path"},
-		{"s3://bucket/x.arrow", status.Unsupported, "s3://bucket/x.arrow: nothing here opens URLs of the scheme \"s3\", only of hf, http, https; copy the files to this machine, or mount what holds them, and give their paths"},
+		{"az://bucket/x.arrow", status.Unsupported, "az://bucket/x.arrow: nothing here opens URLs of the scheme \"az\", only of gs, hf, http, https, s3; copy the files to this machine, or mount what holds them, and give their paths"},
 
 		{"missing-*.arrow", status.NotFound, `no file matches "missing-*.arrow"; HERE holds bare, both, broken, 44 more`},
 		{"many/*.arrow", status.NotFound, `no file matches "many/*.arrow"; HERE/many holds a.csv, b.csv, c.csv, 1 more`},
