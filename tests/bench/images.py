@@ -130,7 +130,7 @@ def compare(name: str, files: list[bytes], turns: int) -> str:
     """Returns the rows of the table for files of one size."""
     ds = mf.from_arrow(pa.table({"image": pa.array(files, pa.binary())}))
     view = ds.decode_image("image", size=(SIDE, SIDE))
-    others = {
+    others: dict[str, Callable[[bytes], Any]] = {
         "simplejpeg, twice": partial(by_simplejpeg, least=2 * SIDE),
         "simplejpeg": by_simplejpeg,
         "OpenCV": by_cv2,
