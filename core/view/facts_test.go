@@ -23,6 +23,7 @@ func (s factual) Facts() source.Facts {
 		Decoding:   func() source.Work { return source.Work{Running: 1, Waiting: 2} },
 		Fetched:    func() source.Fetched { return source.Fetched{Requests: 1, Bytes: 2} },
 		Commits:    func() []string { return []string{"commit"} },
+		FarBytes:   func() int64 { return 7 },
 		Check: func(_ context.Context, fields []int, start, stop int64) error {
 			if start < 0 || stop > s.Len() {
 				return status.Errorf(status.OutOfRange, "test", "records [%d, %d) of %d", start, stop, s.Len())
