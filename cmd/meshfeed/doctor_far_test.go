@@ -72,7 +72,7 @@ func TestDoctorMeasuresABucket(t *testing.T) {
 		t.Error(got)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "other")
-	expect(t, farReport(t, "s3://data/train", time.Minute), "error: s3://data/: the signature", "the environment")
+	expect(t, farReport(t, "s3://data/train", time.Minute), "error: s3://data/train: the signature", "the environment")
 }
 
 func TestDoctorMeasuresTheHub(t *testing.T) {
