@@ -834,7 +834,7 @@ for loading in ("process", "reshard"):
 # | --- | --- |
 # | `MDSWriter`; shards in MDS | files of Parquet or Arrow; MDS is not read, so write the rows once: `meshfeed convert`, or pyarrow |
 # | `StreamingDataset(remote="s3://…", local=folder)` | `mf.open("s3://…", cache=folder)`; whole row groups travel, not whole files |
-# | `cache_limit="500gb"` | `cache_bytes=500 * 10**9`; a window that does not fit is an error, not a slow run |
+# | `cache_limit="500gb"` | `cache_bytes=500 * 10**9`; fields that do not fit are an error when a loader starts |
 # | `predownload=n`, `download_retry=n` | nothing: windows are fetched ahead, and attempts go on at the byte reached |
 # | `shuffle_algo="py1e"`, `shuffle_block_size=n` | `order="blocks"` |
 # | `num_canonical_nodes`, for the same order on other counts of nodes | nothing: the order never depends on the processes |
