@@ -2,10 +2,13 @@ package layout
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/meshfeed/meshfeed/core/problem"
 	"github.com/meshfeed/meshfeed/core/sampler"
 	"github.com/meshfeed/meshfeed/core/status"
+	"github.com/meshfeed/meshfeed/internal/wording"
 )
 
 // OrderLocal is the short name of the order in which every process reads its own
@@ -133,17 +136,32 @@ func (l *Layout) reportFar(d *DatasetSpec) {
 	if d.FarBytes == 0 {
 		return
 	}
-	n, parts := int64(len(l.processes)), int64(1)
-	_, _ = fmt.Sscanf(d.order(), "local.1:%d:", &parts) // any other order is 1 part
-	most := (d.FarBytes + parts - 1) / parts
+	n, most := int64(len(l.processes)), l.farBytes(d)
 	all, requests, seconds := plus(0, most, n), (most+farRequest-1)/farRequest, (most+farRate-1)/farRate
 	severity, code, what, hint := problem.Info, FarRead, "of the files far away, a host fetches up to", "a host with several processes fetches once for all of them, and keeps the files on its disk for later epochs"
 	if sampler.Full(d.order()) == sampler.Shuffle && n > 1 && d.FarBytes > farSmall {
 		severity, code, what = problem.Warning, FarShuffle, "the order shuffles all files far away, so each host fetches nearly all"
 		hint = fmt.Sprintf(`use the order "local", in which each of %d processes fetches its own part of %s, or "blocks", which fetches a window at a time`, n, decimal(d.FarBytes/n))
 	}
-	l.report(severity, code, "/dataset/far_bytes", fmt.Sprintf("%s %s, up to %s on %d hosts; requests of a host: %d or more; seconds at 16 × 50 MB/s: %d", what, decimal(most), decimal(all), n, requests, seconds),
+	l.report(severity, code, "/dataset/far_bytes", fmt.Sprintf("%s %s, up to %s on %s; requests of a host: %d or more; seconds at 16 × 50 MB/s: %d", what, decimal(most), decimal(all), wording.Count(n, "host", "hosts"), requests, seconds),
 		hint, fact("bytes", most), fact("processes", n), fact("total_bytes", all), fact("requests", requests), fact("seconds", seconds))
+}
+
+// farBytes returns the most bytes of files far away that a process needs in an epoch. In the order "local" it needs the
+// part of its rows. In any other order, its rows lie in all files.
+func (l *Layout) farBytes(d *DatasetSpec) int64 {
+	if rows := l.costs.rows; rows.known && strings.HasPrefix(d.order(), "local.1:") {
+		most := 0
+		for _, ranges := range rows.ranges {
+			count := 0
+			for _, r := range ranges {
+				count += r[1] - r[0]
+			}
+			most = max(most, count)
+		}
+		return int64(math.Ceil(float64(d.FarBytes) * float64(most) / float64(l.BatchSize())))
+	}
+	return d.FarBytes
 }
 
 // decimal writes a number of bytes in the units of networks.
