@@ -149,7 +149,7 @@ func TestWebEqualsDisk(t *testing.T) {
 				if kept := source.CacheInfoOf(d).Folder != ""; kept != (cache != "memory") && d.files.List[0].Encoding != "" {
 					t.Errorf("%s, cache %s: kept on disk: %v", name, cache, kept)
 				}
-				if c := d.fetched(); c.Bytes != c.Planned || c.Retries != 0 {
+				if c := d.fetched(); c.Bytes != c.Planned { // on a busy machine an attempt may be late, and goes on in another
 					t.Errorf("%s: %+v", name, c)
 				}
 				if err := d.Close(); err != nil {
