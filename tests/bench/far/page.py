@@ -13,10 +13,11 @@ HEAD = """\
 with 50 MB/s on each connection, and shares the cores with the loops. Rows have 1,024 tokens of
 int32, in Parquet with zstd, and end as global arrays on eight devices; batches have 256. A run is a
 fresh process with an empty cache. *first* is from opening the files to the first batch. *second*
-opens the files again in the same process, with a request for each, and takes an epoch. *times* is the rate of the first loop in the first epoch,
-divided by the loop's, ✗ if the loop is faster. Only the first two loops shuffle. In the case
-*faults*, 5 % of the requests are refused with 503 or cut in the middle. Not run: MosaicML
-Streaming needs PyTorch and an older NumPy, and tf.data reads no Parquet.\
+opens the files again in the same process, with a request for each, and takes an epoch. *times* is
+the rate of the first loop in the first epoch, divided by the loop's, ✗ if the loop is faster. Only
+the first two loops shuffle. In the case *faults*, 5 % of the requests are refused with 503 or cut
+in the middle. Not run: MosaicML Streaming needs PyTorch and an older NumPy, and tf.data
+reads no Parquet.\
 """
 
 COLUMNS = (
