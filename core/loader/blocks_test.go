@@ -315,11 +315,7 @@ func TestUnitsFarAwayAreAnnouncedInOrder(t *testing.T) {
 		{20, false, 0, nil}, {0, true, 0, nil}, {20, true, 0, []int64{1, 11}}, {20, true, 460, []int64{47, 49}}, {1000, true, 0, []int64{1, 49}},
 	} {
 		src := cached{stored{digits(unit * units), sizes}, c.cache * unit * row}
-		var from source.Source = src
-		if c.far {
-			from = distant{src}
-		}
-		l := newLoader(t, from, loader.Options{Layout: newLayout(t, document(10)), Order: "sequential", Epochs: 1, Prefetch: -1})
+		l := newLoader(t, counting{src, c.far}, loader.Options{Layout: newLayout(t, document(10)), Order: "sequential", Epochs: 1, Prefetch: -1})
 		if err := l.Seek(batch.Cursor{Position: c.skip}); err != nil {
 			t.Fatal(err)
 		}
@@ -346,11 +342,17 @@ func TestUnitsFarAwayAreAnnouncedInOrder(t *testing.T) {
 	}
 }
 
-// distant is a source on another machine.
-type distant struct{ source.Source }
+// counting is a source that counts what is fetched, as each view does. It may be on another machine.
+type counting struct {
+	source.Source
+	far bool
+}
 
-func (d distant) Facts() source.Facts {
-	f := d.Source.Facts()
+func (c counting) Facts() source.Facts {
+	f := c.Source.Facts()
 	f.Fetched = func() source.Fetched { return source.Fetched{} }
+	if c.far {
+		f.FarBytes = func() int64 { return 1 }
+	}
 	return f
 }

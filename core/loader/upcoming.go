@@ -37,7 +37,7 @@ type upcoming struct {
 // to decode, or does not know its units. It also returns nil if the process has so few
 // rows of a batch that it does not need every unit of a window.
 func newUpcoming(src source.Source, p *plan, g grid) *upcoming {
-	u := &upcoming{cache: source.CacheOf(src), batch: g.batch, far: src.Facts().Fetched != nil}
+	u := &upcoming{cache: source.CacheOf(src), batch: g.batch, far: source.FarBytesOf(src) > 0}
 	if u.cache == 0 {
 		return nil
 	}
