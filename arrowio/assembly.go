@@ -65,7 +65,7 @@ func openFile(ctx context.Context, found *files.File, o *Options, x indexer, rea
 // a host and later runs find it there.
 func (o *Options) kept() parts.Options {
 	over := int64(decoded.Bytes)
-	if o.Opener.Hints().Ahead > 0 {
+	if o.Opener.Hints().Fetches() {
 		over = -1
 	}
 	return parts.Options{Path: o.Cache, Home: o.CacheHome, Limit: o.CacheBytes, Over: over, Opener: o.Opener, IO: o.IO, FaultHandler: o.FaultHandler}
@@ -96,7 +96,7 @@ func newDataset(ctx context.Context, list []*units.File, reads *resident.Reads, 
 	if far, ok := o.Opener.(interface{ Fetched() source.Fetched }); ok {
 		d.fetched = far.Fetched
 	}
-	d.far = o.Opener.Hints().Ahead > 0
+	d.far = o.Opener.Hints().Fetches()
 	if p, ok := o.Opener.(pins); ok {
 		d.commits = p.Commits
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/arrowio/blob/blobtest"
 	"github.com/meshfeed/meshfeed/core/source"
 	"github.com/meshfeed/meshfeed/tests/far"
@@ -54,7 +55,7 @@ func BenchmarkFar(b *testing.B) {
 				b.StopTimer()
 				pattern, o := server.URL+"/{00..31}.parquet", arrowio.Options{Cache: b.TempDir(), Duplicates: "allow"}
 				if c.local {
-					pattern, o.Opener = "*.parquet", &blobtest.Far{Opener: near, Suits: farHints}
+					pattern, o.Opener = "*.parquet", &blobtest.Far{Opener: near, Suits: blob.Far}
 				}
 				s.Share = 0
 				ds, err := arrowio.OpenFiles(context.Background(), []string{pattern}, o)

@@ -22,9 +22,6 @@ import (
 	"github.com/meshfeed/meshfeed/tests/random"
 )
 
-// farHints suit a store of objects: a read of 8 MiB takes little longer than one of 1 MiB.
-var farHints = blob.Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: 16, Ahead: 128 << 20}
-
 const latency = 30 * time.Millisecond
 
 // farFiles returns an opener of 8 Parquet files with 4 row groups each. A row group has rows of
@@ -34,7 +31,7 @@ func farFiles(rows int) *blobtest.Far {
 	for i := range 8 {
 		m[fmt.Sprintf("s3://b/%d.parquet", i)] = parquetGroups(4, rows, 1, byte(i))
 	}
-	return &blobtest.Far{Opener: m, Latency: latency, Suits: farHints}
+	return &blobtest.Far{Opener: m, Latency: latency, Suits: blob.Far}
 }
 
 // parquetGroups returns a Parquet file with int64, int32 and float32 columns a, b and c. If a column
@@ -249,7 +246,7 @@ func TestReadsOfPages(t *testing.T) {
 	defer near.Close()
 	want := gatherSteps(t, near, 1, true)
 	synctest.Test(t, func(t *testing.T) {
-		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: farHints}
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: blob.Far}
 		ds, _, reads := openFar(t, f, "x.parquet", arrowio.Options{Cache: "memory"})
 		defer ds.Close()
 		if units := ds.Files()[0].Batches; units < 3 || reads.Number != 1 {
@@ -273,7 +270,7 @@ func TestReadsOfCompressedBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f := &blobtest.Far{Opener: blobtest.Memory{"x.arrow": data}, Latency: latency, Suits: farHints}
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.arrow": data}, Latency: latency, Suits: blob.Far}
 		ds, _, _ := openFar(t, f, "x.arrow", arrowio.Options{Cache: "memory"})
 		defer ds.Close()
 		schema, began := ds.Schema(), time.Now()
@@ -309,7 +306,7 @@ func TestReadsOfBuffers(t *testing.T) {
 		const field = 2 // 4 bytes of about 80
 		want := gatherRows(t, near, field)
 		synctest.Test(t, func(t *testing.T) {
-			hints := farHints
+			hints := blob.Far
 			hints.Gap = 64
 			f := &blobtest.Far{Opener: blobtest.Memory{name: data}, Latency: latency, Suits: hints}
 			ds, _, _ := openFar(t, f, name, arrowio.Options{Cache: t.TempDir()})
@@ -332,7 +329,7 @@ func TestNoRoomFarAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for limit, want := range map[int64]string{10: " bytes, but the cache in ", 1 << 20: ""} {
-		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: time.Microsecond, Suits: farHints}
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: time.Microsecond, Suits: blob.Far}
 		ds, _, _ := openFar(t, f, "x.parquet", arrowio.Options{Cache: t.TempDir(), CacheBytes: limit})
 		defer ds.Close()
 		r, err := ds.Reader([]int{0})
@@ -350,7 +347,7 @@ func TestNoRoomFarAway(t *testing.T) {
 func TestReadsOfLargeFooters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := parquetGroups(1000, 10, 1, 0)
-		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: farHints}
+		f := &blobtest.Far{Opener: blobtest.Memory{"x.parquet": data}, Latency: latency, Suits: blob.Far}
 		ds, depth, reads := openFar(t, f, "x.parquet", arrowio.Options{})
 		defer ds.Close()
 		footer := int64(binary.LittleEndian.Uint32(data[len(data)-8:]))
@@ -367,7 +364,7 @@ func TestReadsOfHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		hints := farHints
+		hints := blob.Far
 		hints.Gap = 0
 		f := &blobtest.Far{Opener: blobtest.Memory{"x.arrow": data}, Latency: latency, Suits: hints}
 		ds, depth, reads := openFar(t, f, "x.arrow", arrowio.Options{IO: "read"})

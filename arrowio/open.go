@@ -129,7 +129,7 @@ func OpenFiles(ctx context.Context, patterns []string, o Options) (*Dataset, err
 		return nil, err
 	}
 	opened, reads := make([]*units.File, len(found)), resident.NewReads(hints)
-	x := indexer{parts.NewMade(o.kept()), o.Columns, hints.Ahead > 0}
+	x := indexer{parts.NewMade(o.kept()), o.Columns, hints.Fetches()}
 	err = reads.Each(len(found), func(i int) (err error) {
 		opened[i], err = openFile(ctx, &found[i], &o, x, reads)
 		return err

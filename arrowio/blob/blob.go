@@ -118,8 +118,29 @@ func (h Hints) Check() error {
 	return nil
 }
 
+// Fetches reports whether reads take so long that bytes are fetched before their decoding.
+func (h Hints) Fetches() bool { return h.Ahead > 0 }
+
+// ReadPieces fills p with the bytes from offset on by reads of up to h.Size bytes, which have about equal sizes and
+// run side by side.
+func (h Hints) ReadPieces(ctx context.Context, p []byte, offset int64, read func(ctx context.Context, p []byte, offset int64) error) error {
+	if len(p) == 0 {
+		return nil
+	}
+	pieces := (len(p) + int(h.Size) - 1) / int(h.Size)
+	each := (len(p) + pieces - 1) / pieces
+	return guard.Parallel(ctx, "arrowio", pieces, min(pieces, h.AtOnce), func(i int) error {
+		from := min(i*each, len(p))
+		return read(ctx, p[from:min(from+each, len(p))], offset+int64(from))
+	})
+}
+
 // Disk are the hints for the disks of this machine.
 var Disk = Hints{Gap: 4 << 10, Size: 1 << 20, AtOnce: 32}
+
+// Far are the hints for a server on another machine. A read of 8 MiB takes little longer than one of 1 MiB, and one
+// connection has a fraction of the rate of the network.
+var Far = Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: 16, Ahead: 128 << 20}
 
 // Blob is an open file or object. It is safe for concurrent use.
 type Blob interface {

@@ -70,7 +70,7 @@ func Open(ctx context.Context, path string) (*Source, error) {
 // reads are made at once, and which gaps between them are read too.
 func OpenFrom(ctx context.Context, opener blob.Opener, path string) (*Source, error) {
 	s := &Source{reads: 2 * runtime.GOMAXPROCS(0), gap: gap} // a read either waits for the disk or copies
-	if hints := opener.Hints(); hints.Ahead > 0 {
+	if hints := opener.Hints(); hints.Fetches() {
 		s.reads, s.gap = hints.AtOnce, int(hints.Gap)
 	}
 	if named, ok := opener.(interface{ Commits() map[string]string }); ok {

@@ -5,17 +5,19 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 )
 
 // most is the most requests in progress to a host.
-const most = 16
+var most = blob.Far.AtOnce
 
 // adapt is the shortest time between two changes of the bound on requests.
 const adapt = time.Second
 
 // Shared keeps a time for each name, for all processes of the machine.
 type Shared interface {
-	Time(name string) time.Time // zero if there is none
+	Time(name string) time.Time // zero if no time is known
 	SetTime(name string, at time.Time)
 }
 

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // endBytes is how much of the end of an object is read when it is opened. Footers are there.
@@ -160,12 +160,7 @@ func (o *Object) ReadAt(ctx context.Context, p []byte, offset int64) (n int, err
 	want := p[:max(min(int64(len(p)), o.size-offset), 0)]
 	if !o.fromTail(want, offset) {
 		o.opener.counts.planned.Add(int64(len(want)))
-		pieces := max((len(want)+int(hints.Size)-1)/int(hints.Size), 1)
-		each := (len(want) + pieces - 1) / pieces
-		err = guard.Parallel(ctx, "arrowio", pieces, pieces, func(i int) error {
-			from := min(i*each, len(want))
-			return o.read(ctx, want[from:min(from+each, len(want))], offset+int64(from))
-		})
+		err = blob.Far.ReadPieces(ctx, want, offset, o.read)
 	}
 	switch {
 	case err != nil:

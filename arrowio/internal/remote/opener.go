@@ -154,7 +154,7 @@ func (op *Opener) Glob(_ context.Context, pattern string) ([]blob.Entry, error) 
 }
 
 // Hints implements blob.Opener.
-func (op *Opener) Hints() blob.Hints { return hints }
+func (op *Opener) Hints() blob.Hints { return blob.Far }
 
 // Open implements blob.Opener.
 func (op *Opener) Open(ctx context.Context, e blob.Entry) (blob.Blob, error) {

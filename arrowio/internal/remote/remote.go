@@ -25,13 +25,7 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	"github.com/meshfeed/meshfeed/arrowio/blob"
 )
-
-// hints are the reads that suit a server far away. A request of 8 MiB takes little longer than a request
-// of 1 MiB, and one connection has a fraction of the rate of the network.
-var hints = blob.Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: most, Ahead: 128 << 20}
 
 // Engine sends requests and counts open objects. It is safe for concurrent use.
 type Engine struct {

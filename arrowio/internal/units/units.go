@@ -45,7 +45,7 @@ type Field struct {
 // New returns the files of a dataset. Life ends when calls are closed.
 func New(list []*File, reads *resident.Reads, calls *source.Calls, life context.Context) *Files {
 	s := &Files{List: list, Reads: reads, calls: calls, life: life}
-	if reads.Ahead > 0 {
+	if reads.Fetches() {
 		s.fetching.from, s.fetching.pieces, s.fetching.last = resident.NewFetcher(life, calls, reads), map[place][]resident.Fetched{}, -1
 	}
 	return s

@@ -8,7 +8,6 @@ import (
 
 	"github.com/meshfeed/meshfeed/arrowio/blob"
 	"github.com/meshfeed/meshfeed/core/status"
-	"github.com/meshfeed/meshfeed/internal/guard"
 )
 
 // object is an open file. It implements blob.Blob.
@@ -40,11 +39,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, offset int64) (int, error
 		return 0, failed(o.entry.Name, status.Errorf(status.InvalidArgument, "storage", "a read from byte %d on", offset))
 	}
 	want := p[:max(min(int64(len(p)), o.entry.Size-offset), 0)]
-	blocks := (len(want) + int(hints.Size) - 1) / int(hints.Size)
-	err := guard.Parallel(ctx, "arrowio", blocks, min(blocks, hints.AtOnce), func(i int) error {
-		from := i * int(hints.Size)
-		return o.block(ctx, want[from:min(from+int(hints.Size), len(want))], offset+int64(from))
-	})
+	err := blob.Far.ReadPieces(ctx, want, offset, o.block)
 	switch {
 	case err != nil:
 		return 0, err

@@ -18,9 +18,6 @@ import (
 	"github.com/meshfeed/meshfeed/core/status"
 )
 
-// hints are the reads that suit a server far away.
-var hints = blob.Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: 16, Ahead: 128 << 20}
-
 // Request asks for bytes of a file, or for entries: What is "read", "stat", "list" or "glob". The header
 // meshfeed.h says what the answers are.
 type Request struct {
@@ -63,7 +60,7 @@ func (op *Opener) Fetched() source.Fetched {
 }
 
 // Hints implements blob.Opener.
-func (op *Opener) Hints() blob.Hints { return hints }
+func (op *Opener) Hints() blob.Hints { return blob.Far }
 
 // Stat implements blob.Opener.
 func (op *Opener) Stat(ctx context.Context, name string) (blob.Entry, error) {
