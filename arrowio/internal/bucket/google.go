@@ -27,7 +27,7 @@ func NewGoogle(web *remote.Opener, getenv func(string) string) (*Opener, error) 
 	text := getenv(emulator)
 	switch {
 	case text == "":
-		text, g.tokens = "https://storage.googleapis.com", credentials.NewGoogle(getenv)
+		text, g.tokens = "https://storage.googleapis.com", credentials.NewGoogle(getenv, web.Transport())
 	case !strings.Contains(text, "://"):
 		text = "http://" + text
 	}

@@ -27,7 +27,7 @@ type s3 struct {
 // NewS3 returns an opener of S3 with the settings of an environment: the credentials and the region as AWS's tools take
 // them, AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL for another store, and AWS_REQUEST_PAYER=requester.
 func NewS3(web *remote.Opener, getenv func(string) string) (*Opener, error) {
-	s := &s3{keys: credentials.NewAWS(getenv), pays: getenv("AWS_REQUEST_PAYER") == "requester", regions: map[string]string{}}
+	s := &s3{keys: credentials.NewAWS(getenv, web.Transport()), pays: getenv("AWS_REQUEST_PAYER") == "requester", regions: map[string]string{}}
 	for _, name := range []string{"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"} {
 		if text := getenv(name); text != "" {
 			at, err := endpoint(name, text)
@@ -59,10 +59,8 @@ func (s *s3) address(bucket string) *url.URL {
 	if s.endpoint != nil {
 		return join(s.endpoint, bucket+"/")
 	}
-	host := "s3." + s.region(bucket) + ".amazonaws.com"
-	if strings.HasPrefix(s.region(bucket), "cn-") {
-		host += ".cn"
-	}
+	region := s.region(bucket)
+	host := "s3." + region + "." + credentials.Domain(region)
 	if hostable.MatchString(bucket) {
 		return &url.URL{Scheme: "https", Host: bucket + "." + host, Path: "/"}
 	}
@@ -92,20 +90,17 @@ func (s *s3) region(bucket string) string {
 	if region := s.regions[bucket]; region != "" {
 		return region
 	}
-	if region := s.keys.Region(); regions.MatchString(region) {
+	if region := s.keys.Region(); credentials.IsRegion(region) {
 		return region
 	}
 	return "us-east-1"
 }
 
-// regions matches names of regions.
-var regions = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-
 // move notes where a bucket is, as the store says the first time.
 func (s *s3) move(bucket, region string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.regions[bucket] == "" && regions.MatchString(region) {
+	if s.regions[bucket] == "" && credentials.IsRegion(region) {
 		s.regions[bucket] = region
 	}
 }
@@ -117,9 +112,6 @@ func (s *s3) version(c content) string {
 	return "ETag " + c.ETag
 }
 
-// emptyHash is the SHA-256 of no bytes.
-const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
 func (s *s3) authorize(ctx context.Context, r *http.Request) error {
 	key, err := s.keys.Key(ctx)
 	if err != nil {
@@ -128,7 +120,7 @@ func (s *s3) authorize(ctx context.Context, r *http.Request) error {
 	if s.pays {
 		r.Header.Set("X-Amz-Request-Payer", "requester")
 	}
-	credentials.Sign(r, key, s.region(s.bucketOf(r.URL)), "s3", emptyHash, time.Now())
+	credentials.Sign(r, key, s.region(s.bucketOf(r.URL)), "s3", "", time.Now())
 	return nil
 }
 
@@ -150,7 +142,7 @@ func (s *s3) explain(r *http.Response, f failure) *remote.Refusal {
 		region = told
 	}
 	switch {
-	case regions.MatchString(region) && region != s.region(bucket):
+	case credentials.IsRegion(region) && region != s.region(bucket):
 		asked := s.region(bucket)
 		s.move(bucket, region)
 		return refuse(status.IO, "set AWS_REGION to the region of the bucket", "the bucket is in the region %s, and was looked for in %s", region, asked)

@@ -157,7 +157,7 @@ func (op *Opener) all(prefix string) *below {
 	return b
 }
 
-// covering returns a listing of all that is in a directory, or nil if there is none. A partition in a directory that was
+// covering returns the known listing that has all names in a directory, or nil. A partition in a directory that was
 // listed gets one with all its neighbors.
 func (op *Opener) covering(dir string) *below {
 	op.mu.Lock()

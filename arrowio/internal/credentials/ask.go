@@ -15,14 +15,8 @@ import (
 // brief is how long a machine has to answer whether it has a metadata service.
 const brief = time.Second
 
-// nearby reaches services of this machine, never through a proxy. Others are reached by public.
-var (
-	nearby http.RoundTripper = &http.Transport{DialContext: (&net.Dialer{Timeout: brief}).DialContext, DisableKeepAlives: true}
-	public http.RoundTripper = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second, DisableKeepAlives: true,
-	}
-)
+// nearby reaches services of this machine, never through a proxy.
+var nearby http.RoundTripper = &http.Transport{DialContext: (&net.Dialer{Timeout: brief}).DialContext, DisableKeepAlives: true}
 
 // client sends requests, with some more attempts if the service does not answer or is busy. It notes how the last
 // attempt ended. It follows no redirect, because that could lead secrets to another host.

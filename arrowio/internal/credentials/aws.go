@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -24,13 +25,14 @@ type Key struct{ ID, Secret, Token string }
 // It is safe for concurrent use.
 type AWS struct {
 	getenv func(string) string
+	via    http.RoundTripper // to services on other machines
 	keys   keeper[Key]
 	region func() string
 }
 
-// NewAWS returns the credentials of an environment.
-func NewAWS(getenv func(string) string) *AWS {
-	a := &AWS{getenv: getenv}
+// NewAWS returns the credentials of an environment. Services on other machines are asked via a transport.
+func NewAWS(getenv func(string) string, via http.RoundTripper) *AWS {
+	a := &AWS{getenv: getenv, via: via}
 	a.keys.fetch, a.region = a.find, sync.OnceValue(a.findRegion)
 	return a
 }
@@ -86,7 +88,7 @@ func (a *AWS) find(ctx context.Context) (lease[Key], error) {
 // nothing is the source of anonymous requests.
 const nothing = "no credentials"
 
-// environment returns the key of the environment. Its source is "" if there is none.
+// environment returns the key of the environment. Its source is "" if the environment has no key.
 func (a *AWS) environment() (l lease[Key], err error) {
 	k := Key{a.getenv("AWS_ACCESS_KEY_ID"), a.getenv("AWS_SECRET_ACCESS_KEY"), a.getenv("AWS_SESSION_TOKEN")}
 	switch {

@@ -59,7 +59,7 @@ type flight[T any] struct {
 	err   error
 }
 
-// get returns a valid credential. It waits for a fetch only if there is none.
+// get returns a valid credential. It waits for a fetch only if no credential is valid.
 func (k *keeper[T]) get(ctx context.Context) (T, error) {
 	k.mu.Lock()
 	now, have := time.Now(), k.lease

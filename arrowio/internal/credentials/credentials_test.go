@@ -2,8 +2,8 @@ package credentials
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -109,7 +109,7 @@ func TestExpired(t *testing.T) {
 
 // TestEnvironment: static keys of the environment.
 func TestEnvironment(t *testing.T) {
-	a := NewAWS(env("AWS_ACCESS_KEY_ID", "AKID", "AWS_SECRET_ACCESS_KEY", "secret", "AWS_SESSION_TOKEN", "token", "AWS_DEFAULT_REGION", "eu-west-1"))
+	a := NewAWS(env("AWS_ACCESS_KEY_ID", "AKID", "AWS_SECRET_ACCESS_KEY", "secret", "AWS_SESSION_TOKEN", "token", "AWS_DEFAULT_REGION", "eu-west-1"), via)
 	if key, err := a.Key(t.Context()); err != nil || key != (Key{"AKID", "secret", "token"}) || a.Source() != "the environment" || a.Region() != "eu-west-1" {
 		t.Errorf("%v, %v, %s, %s", key, err, a.Source(), a.Region())
 	}
@@ -127,7 +127,7 @@ func TestMachine(t *testing.T) {
 	}))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	g := NewGoogle(env("GCE_METADATA_HOST", host))
+	g := NewGoogle(env("GCE_METADATA_HOST", host), via)
 	if token, err := g.Token(t.Context()); err != nil || token != "ya29.secret" || g.Source() != "the service account of this machine" {
 		t.Errorf("%q, %v, %s", token, err, g.Source())
 	}
@@ -144,27 +144,52 @@ func TestMachine(t *testing.T) {
 
 // TestSign compares signatures with examples in the manual of S3, and with one of botocore.
 func TestSign(t *testing.T) {
-	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	key := Key{ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
 	for query, want := range map[string]string{
 		"?lifecycle":           "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543",
 		"?prefix=J&max-keys=2": "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
 	} {
 		r := httptest.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/"+query, nil)
-		Sign(r, key, "us-east-1", "s3", empty, time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
+		Sign(r, key, "us-east-1", "s3", "", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
 		if got := r.Header.Get("Authorization"); got != "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature="+want {
 			t.Errorf("%s: %s", query, got)
 		}
 	}
 	post := httptest.NewRequest(http.MethodPost, "https://sts.eu-west-1.amazonaws.com", nil)
 	post.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	Sign(post, Key{"AKID", "SECRET", "TOKEN=="}, "eu-west-1", "sts", hex.EncodeToString(digest("Action=AssumeRole&RoleArn=x%2Fy")), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	Sign(post, Key{"AKID", "SECRET", "TOKEN=="}, "eu-west-1", "sts", "Action=AssumeRole&RoleArn=x%2Fy", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	if _, got, _ := strings.Cut(post.Header.Get("Authorization"), "Signature="); got != "8a9c932d2e0d94c5557b0be8c9125c963d67bb883185cc9143253b9aa66d6315" {
 		t.Errorf("botocore signs a request for a role in another way than %s", got)
 	}
 	r := httptest.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/", nil)
-	Sign(r, Key{}, "us-east-1", "s3", Unsigned, time.Now())
+	Sign(r, Key{}, "us-east-1", "s3", "", time.Now())
 	if len(r.Header) != 0 {
 		t.Errorf("no key: %v", r.Header)
 	}
 }
+
+// noted is a transport without a network. It notes the hosts.
+type noted map[string]bool
+
+func (n noted) RoundTrip(r *http.Request) (*http.Response, error) {
+	n[r.URL.Host] = true
+	return nil, errors.New("no network")
+}
+
+// TestTransport: services on other machines are asked via the transport that is given, which has the proxies and the authorities.
+func TestTransport(t *testing.T) {
+	c := newCloud(t)
+	c.file("jwt", "planted-jwt")
+	user := c.file("user.json", `{"type":"authorized_user","client_id":"x","client_secret":"planted","refresh_token":"planted"}`)
+	synctest.Test(t, func(t *testing.T) {
+		hosts := noted{}
+		_, err := NewAWS(c.env("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/jwt", "AWS_ROLE_ARN", "arn:x", "AWS_REGION", "cn-north-1"), hosts).Key(context.Background())
+		_, also := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", user), hosts).Token(context.Background())
+		if want := (noted{"sts.cn-north-1.amazonaws.com.cn": true, "oauth2.googleapis.com": true}); err == nil || also == nil || !maps.Equal(hosts, want) {
+			t.Errorf("%v, %v, %v", hosts, err, also)
+		}
+	})
+}
+
+// via sends requests as the tests expect them: to addresses of this machine.
+var via = &http.Transport{DisableKeepAlives: true}

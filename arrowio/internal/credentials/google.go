@@ -19,20 +19,21 @@ import (
 //
 //   - the file of GOOGLE_APPLICATION_CREDENTIALS
 //   - application_default_credentials.json in CLOUDSDK_CONFIG, or else in ~/.config/gcloud
-//   - the metadata server: GCE_METADATA_HOST, or else that of the machine, unless NO_GCE_CHECK=true
+//   - the metadata server at GCE_METADATA_HOST, or the metadata server of the machine unless NO_GCE_CHECK=true
 //
 // It is safe for concurrent use.
 type Google struct {
 	getenv func(string) string
+	via    http.RoundTripper // to services on other machines
 	tokens keeper[string]
 }
 
 // scope is what a token permits: to read objects.
 const scope = "https://www.googleapis.com/auth/devstorage.read_only"
 
-// NewGoogle returns the credentials of an environment.
-func NewGoogle(getenv func(string) string) *Google {
-	g := &Google{getenv: getenv}
+// NewGoogle returns the credentials of an environment. Services on other machines are asked via a transport.
+func NewGoogle(getenv func(string) string, via http.RoundTripper) *Google {
+	g := &Google{getenv: getenv, via: via}
 	g.tokens.fetch = g.find
 	return g
 }
@@ -58,7 +59,7 @@ func (g *Google) find(ctx context.Context) (l lease[string], err error) {
 	text, err := local.Folder{}.Read(path)
 	switch {
 	case err == nil:
-		return exchange(ctx, text, path)
+		return g.exchange(ctx, text, path)
 	case named || status.CodeOf(err) != status.NotFound:
 		return l, err
 	}
@@ -72,14 +73,14 @@ func (g *Google) find(ctx context.Context) (l lease[string], err error) {
 var kinds = []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ExternalAccount, google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount}
 
 // exchange returns the token for the credentials in a file. The errors of the library quote answers, so they are not shown.
-func exchange(ctx context.Context, text []byte, path string) (l lease[string], err error) {
+func (g *Google) exchange(ctx context.Context, text []byte, path string) (l lease[string], err error) {
 	var file struct{ Type google.CredentialsType }
 	if err := json.Unmarshal(text, &file); err != nil || !slices.Contains(kinds, file.Type) {
 		return l, invalid("make it with: gcloud auth application-default login, or download the key of a service account",
 			"%s has no credentials: expected JSON with a type such as service_account, authorized_user or external_account", path)
 	}
 	source := string(file.Type) + " of " + path
-	c := &client{via: public}
+	c := &client{via: g.via}
 	made, err := google.CredentialsFromJSONWithType(context.WithValue(ctx, oauth2.HTTPClient, c.http()), text, file.Type, scope)
 	if err == nil {
 		var token *oauth2.Token

@@ -12,17 +12,14 @@ import (
 	"time"
 )
 
-// Unsigned is the hash of a body that a signature does not cover.
-const Unsigned = "UNSIGNED-PAYLOAD"
-
-// Sign signs a request for a service ("s3", "sts") in a region by AWS Signature Version 4, as of a time. Hash is the
-// SHA-256 of the body in hexadecimal digits, or Unsigned. The signature covers the path as the URL escapes it, the query,
-// the host, and the headers Content-Type and X-Amz-*. The zero key signs nothing.
-func Sign(r *http.Request, key Key, region, service, hash string, at time.Time) {
+// Sign signs a request with a body for a service ("s3", "sts") in a region by AWS Signature Version 4, as of a time. The
+// signature covers the path as the URL escapes it, the query, the host, the headers Content-Type and X-Amz-*, and the
+// body. The zero key signs nothing.
+func Sign(r *http.Request, key Key, region, service, body string, at time.Time) {
 	if key == (Key{}) {
 		return
 	}
-	stamp := at.UTC().Format("20060102T150405Z")
+	hash, stamp := hex.EncodeToString(digest(body)), at.UTC().Format("20060102T150405Z")
 	r.Header.Set("X-Amz-Date", stamp)
 	r.Header.Set("X-Amz-Content-Sha256", hash)
 	if key.Token != "" {

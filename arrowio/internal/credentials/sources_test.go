@@ -144,7 +144,7 @@ func (c *cloud) signed(r *http.Request, body []byte) bool {
 		if err != nil {
 			c.Error(err)
 		}
-		Sign(again, key, "eu-west-1", "sts", hex.EncodeToString(digest(string(body))), at)
+		Sign(again, key, "eu-west-1", "sts", string(body), at)
 		if again.Header.Get("Authorization") == r.Header.Get("Authorization") {
 			return true
 		}
@@ -278,7 +278,7 @@ func TestSources(t *testing.T) {
 		{[]string{"AWS_NO_SIGN_REQUEST", "true", "AWS_ACCESS_KEY_ID", "A", "AWS_SECRET_ACCESS_KEY", "planted-A"}, "", "no credentials", 0, true},
 	} {
 		c.asked.Store(0)
-		a := NewAWS(c.env(append(append([]string{}, all...), test.env...)...))
+		a := NewAWS(c.env(append(append([]string{}, all...), test.env...)...), via)
 		key, err := a.Key(t.Context())
 		if err != nil || key.ID != test.key || a.Source() != test.source || c.asked.Load() != test.requests ||
 			strings.HasPrefix(key.Secret, "planted-") != (key.ID != "") || key.Token == "planted-token" == test.withoutToken {
@@ -286,11 +286,11 @@ func TestSources(t *testing.T) {
 		}
 	}
 	c.role = "" // an instance without a role
-	a := NewAWS(c.env(append(append([]string{}, all...), "AWS_CONTAINER_CREDENTIALS_FULL_URI", "")...))
+	a := NewAWS(c.env(append(append([]string{}, all...), "AWS_CONTAINER_CREDENTIALS_FULL_URI", "")...), via)
 	if key, err := a.Key(t.Context()); err != nil || key != (Key{}) {
 		t.Errorf("%v, %v", key, err)
 	}
-	if region := NewAWS(c.env()).Region(); region != "eu-west-1" {
+	if region := NewAWS(c.env(), via).Region(); region != "eu-west-1" {
 		t.Errorf("the region of the profile is %q", region)
 	}
 }
@@ -332,7 +332,7 @@ func TestErrors(t *testing.T) {
 	} {
 		c.file("broken", "[default]\nplanted-line\n")
 		c.code, c.answer = test.code, "<ErrorResponse><Error><Code>AccessDenied</Code><Message>%s</Message></Error></ErrorResponse>"
-		_, err := NewAWS(c.env(append(append([]string{}, all...), test.env...)...)).Key(t.Context())
+		_, err := NewAWS(c.env(append(append([]string{}, all...), test.env...)...), via).Key(t.Context())
 		if err == nil || err.Error() != "arrowio: "+test.want {
 			t.Errorf("%q:\ngot  %v\nwant %s", test.env, err, test.want)
 		}
@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 func TestBusy(t *testing.T) {
 	c := withConfig(t)
 	c.busy.Store(2)
-	key, err := NewAWS(c.env(append(append([]string{}, all...), "AWS_PROFILE", "first role")...)).Key(t.Context())
+	key, err := NewAWS(c.env(append(append([]string{}, all...), "AWS_PROFILE", "first role")...), via).Key(t.Context())
 	if err != nil || key.ID != "first" || c.asked.Load() != 3 {
 		t.Errorf("%v, %v in %d requests", key, err, c.asked.Load())
 	}
@@ -394,7 +394,7 @@ func TestGoogle(t *testing.T) {
 	} {
 		path := c.file(test.file+".json", files[test.file])
 		c.code, c.answer = test.code, `{"error":"invalid_grant","error_description":"%s"}`
-		g := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", path))
+		g := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", path), via)
 		token, err := g.Token(t.Context())
 		want := "arrowio: " + strings.ReplaceAll(test.want, "FILE", path)
 		if err == nil && (token != test.want || !strings.HasSuffix(g.Source(), " of "+path)) || err != nil && err.Error() != want {
@@ -406,13 +406,13 @@ func TestGoogle(t *testing.T) {
 	}
 	c.code = 0
 	c.file(".config/gcloud/application_default_credentials.json", files["user"])
-	if token, err := NewGoogle(c.env()).Token(t.Context()); err != nil || token != "planted-refresh_token" {
+	if token, err := NewGoogle(c.env(), via).Token(t.Context()); err != nil || token != "planted-refresh_token" {
 		t.Errorf("%q, %v", token, err)
 	}
-	if token, err := NewGoogle(c.env("CLOUDSDK_CONFIG", "HOME/none")).Token(t.Context()); err != nil || token != "" {
+	if token, err := NewGoogle(c.env("CLOUDSDK_CONFIG", "HOME/none"), via).Token(t.Context()); err != nil || token != "" {
 		t.Errorf("%q, %v", token, err)
 	}
-	if _, err := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", "HOME/none")).Token(t.Context()); status.CodeOf(err) != status.NotFound {
+	if _, err := NewGoogle(c.env("GOOGLE_APPLICATION_CREDENTIALS", "HOME/none"), via).Token(t.Context()); status.CodeOf(err) != status.NotFound {
 		t.Error(err)
 	}
 }

@@ -69,8 +69,8 @@ func (a *AWS) take(ctx context.Context, r role, form url.Values, key Key, by str
 		return l, invalid("correct AWS_ENDPOINT_URL_STS", "the address of the Security Token Service is not a URL")
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	Sign(request, key, cmp.Or(region, "us-east-1"), "sts", hex.EncodeToString(digest(body)), time.Now())
-	code, _, text, err := (&client{via: public}).send(request, source)
+	Sign(request, key, cmp.Or(region, "us-east-1"), "sts", body, time.Now())
+	code, _, text, err := (&client{via: a.via}).send(request, source)
 	if err != nil {
 		return l, err
 	}
@@ -106,7 +106,20 @@ func word(code string) string {
 
 var regions = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
-// service returns the address of a service of AWS: that of the first variable, or else that of a region.
+// IsRegion reports whether a text may be the name of a region.
+func IsRegion(name string) bool { return regions.MatchString(name) }
+
+// Domain returns the domain in which the services of a region are.
+func Domain(region string) string {
+	for prefix, other := range map[string]string{"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov", "eusc-": "amazonaws.eu"} {
+		if strings.HasPrefix(region, prefix) {
+			return other
+		}
+	}
+	return "amazonaws.com"
+}
+
+// service returns the address of a service of AWS: the first variable, or the address in a region.
 func (a *AWS) service(name, region string, variables ...string) (string, error) {
 	if at := a.first(variables...); at != "" {
 		return at, nil
@@ -114,16 +127,10 @@ func (a *AWS) service(name, region string, variables ...string) (string, error) 
 	if region == "" {
 		return "https://" + name + ".amazonaws.com", nil
 	}
-	if !regions.MatchString(region) {
+	if !IsRegion(region) {
 		return "", invalid("set AWS_REGION to a name such as eu-west-1", "the region %q is not a name of a region", region)
 	}
-	suffix := "amazonaws.com"
-	for prefix, other := range map[string]string{"cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov", "eusc-": "amazonaws.eu"} {
-		if strings.HasPrefix(region, prefix) {
-			suffix = other
-		}
-	}
-	return "https://" + name + "." + region + "." + suffix, nil
+	return "https://" + name + "." + region + "." + Domain(region), nil
 }
 
 // grant is a key with its expiry, as services and programs write it.
@@ -195,7 +202,7 @@ func (p *profiles) sso(ctx context.Context, name string) (l lease[Key], err erro
 		return l, err
 	}
 	query := url.Values{"account_id": {s["sso_account_id"]}, "role_name": {s["sso_role_name"]}}
-	code, _, body, err := (&client{via: public}).ask(ctx, http.MethodGet, at+"/federation/credentials?"+query.Encode(), map[string]string{"X-Amz-Sso_bearer_token": cached.AccessToken}, "SSO of "+label)
+	code, _, body, err := (&client{via: p.via}).ask(ctx, http.MethodGet, at+"/federation/credentials?"+query.Encode(), map[string]string{"X-Amz-Sso_bearer_token": cached.AccessToken}, "SSO of "+label)
 	if err != nil {
 		return l, err
 	}

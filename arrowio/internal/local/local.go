@@ -128,7 +128,7 @@ func Text(dir string, names ...string) string {
 // Getenv returns a variable of the environment, or "".
 func Getenv(name string) string { return os.Getenv(name) }
 
-// Adopt makes variables of the environment, as getenv returns them, those of the Go runtime. A library of another program
+// Adopt sets variables in the environment of the Go runtime to what getenv returns. A library of another program
 // has a copy of the variables from before that program began to change them.
 func Adopt(getenv func(string) string, names ...string) {
 	for _, name := range names {

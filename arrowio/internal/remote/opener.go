@@ -61,6 +61,10 @@ func NewOpener(e *Engine) *Opener {
 	return op
 }
 
+// Transport sends requests that read no objects, such as requests for credentials. It has the proxies and the authorities
+// of the engine, and none of the bounds.
+func (op *Opener) Transport() http.RoundTripper { return op.engine.transport }
+
 // Counts returns what was read through the opener so far.
 func (op *Opener) Counts() Counts {
 	c := &op.counts
@@ -74,18 +78,16 @@ func (op *Opener) Admit(name, address string) error {
 	if err != nil {
 		return err
 	}
+	op.mu.Lock()
+	defer op.mu.Unlock()
 	if user := at.User; user != nil {
 		password, _ := user.Password()
 		secret := "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
-		if known := op.secret(at); known != "" && known != secret {
+		if known := op.secrets[origin(at)]; known != "" && known != secret {
 			return invalid(name, "two addresses of this host have different users or passwords", "open them apart, and join the datasets")
 		}
-		op.mu.Lock()
 		op.secrets[origin(at)] = secret
-		op.mu.Unlock()
 	}
-	op.mu.Lock()
-	defer op.mu.Unlock()
 	if known, ok := op.queries[name]; ok && known != at.RawQuery {
 		return invalid(name, "two addresses differ only after the ?, so their names are equal", "open them apart, and join the datasets")
 	}
