@@ -121,16 +121,11 @@ func (h Hints) Check() error {
 // Fetches reports whether reads take so long that bytes are fetched before their decoding.
 func (h Hints) Fetches() bool { return h.Ahead > 0 }
 
-// ReadPieces fills p with the bytes from offset on by reads of up to h.Size bytes, which have about equal sizes and
-// run side by side.
-func (h Hints) ReadPieces(ctx context.Context, p []byte, offset int64, read func(ctx context.Context, p []byte, offset int64) error) error {
-	if len(p) == 0 {
-		return nil
-	}
-	pieces := (len(p) + int(h.Size) - 1) / int(h.Size)
-	each := (len(p) + pieces - 1) / pieces
+// ReadPieces fills p with the bytes from offset on by reads of up to each bytes, of which h.AtOnce run side by side.
+func (h Hints) ReadPieces(ctx context.Context, p []byte, offset int64, each int, read func(ctx context.Context, p []byte, offset int64) error) error {
+	pieces := (len(p) + each - 1) / each
 	return guard.Parallel(ctx, "arrowio", pieces, min(pieces, h.AtOnce), func(i int) error {
-		from := min(i*each, len(p))
+		from := i * each
 		return read(ctx, p[from:min(from+each, len(p))], offset+int64(from))
 	})
 }

@@ -160,7 +160,9 @@ func (o *Object) ReadAt(ctx context.Context, p []byte, offset int64) (n int, err
 	want := p[:max(min(int64(len(p)), o.size-offset), 0)]
 	if !o.fromTail(want, offset) {
 		o.opener.counts.planned.Add(int64(len(want)))
-		err = blob.Far.ReadPieces(ctx, want, offset, o.read)
+		pieces := max((len(want)+int(blob.Far.Size)-1)/int(blob.Far.Size), 1)
+		each := max((len(want)+pieces-1)/pieces, 1) // about equal sizes end at about the same time
+		err = blob.Far.ReadPieces(ctx, want, offset, each, o.read)
 	}
 	switch {
 	case err != nil:

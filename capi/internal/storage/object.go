@@ -39,7 +39,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, offset int64) (int, error
 		return 0, failed(o.entry.Name, status.Errorf(status.InvalidArgument, "storage", "a read from byte %d on", offset))
 	}
 	want := p[:max(min(int64(len(p)), o.entry.Size-offset), 0)]
-	err := blob.Far.ReadPieces(ctx, want, offset, o.block)
+	err := blob.Far.ReadPieces(ctx, want, offset, int(blob.Far.Size), o.block)
 	switch {
 	case err != nil:
 		return 0, err
