@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/meshfeed/meshfeed/arrowio"
+	"github.com/meshfeed/meshfeed/core/layout"
 	"github.com/meshfeed/meshfeed/core/source"
 )
 
@@ -171,8 +172,9 @@ func (i *inspection) print(out io.Writer) error {
 		return err
 	}
 	if i.FarBytes > 0 {
+		requests, seconds := layout.FetchCost(i.FarBytes)
 		fmt.Fprintf(out, "\nan epoch over all fields fetches up to %s once per host: %s or more, %.1f s at 16 × 50 MB/s\n",
-			sized(i.FarBytes), counted((i.FarBytes+8<<20-1)/(8<<20), "request"), float64(i.FarBytes)/(16*50e6))
+			sized(i.FarBytes), counted(requests, "request"), seconds)
 	}
 	_, err := fmt.Fprintf(out, "\nfingerprint %s\n%s\n", i.Fingerprint, i.Covered)
 	return err

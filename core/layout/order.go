@@ -124,12 +124,18 @@ func (l *Layout) checkOrder(d *DatasetSpec) {
 	}
 }
 
-// Requests far away have at most farRequest bytes. The stated rate is 16 connections of 50 MB/s.
-const (
-	farRequest = 8 << 20
-	farRate    = 16 * 50_000_000
-	farSmall   = 256 << 20 // bytes that are fetched within a second
-)
+// FetchRate is the rate, in bytes per second, at which costs of files far away are stated.
+const FetchRate = 16 * 50_000_000
+
+// farSmall is a number of bytes that are fetched within a second.
+const farSmall = 256 << 20
+
+// FetchCost returns the least number of requests, of up to 8 MiB each, that fetch bytes of files far away, and the seconds
+// at FetchRate.
+func FetchCost(bytes int64) (requests int64, seconds float64) {
+	const most = 8 << 20
+	return (bytes + most - 1) / most, float64(bytes) / FetchRate
+}
 
 // reportFar reports what a process fetches of files on other machines.
 func (l *Layout) reportFar(d *DatasetSpec) {
@@ -137,7 +143,8 @@ func (l *Layout) reportFar(d *DatasetSpec) {
 		return
 	}
 	n, most := int64(len(l.processes)), l.farBytes(d)
-	all, requests, seconds := plus(0, most, n), (most+farRequest-1)/farRequest, (most+farRate-1)/farRate
+	requests, exact := FetchCost(most)
+	all, seconds := plus(0, most, n), int64(math.Ceil(exact))
 	severity, code, what, hint := problem.Info, FarRead, "of the files far away, a host fetches up to", "a host with several processes fetches once for all of them, and keeps the files on its disk for later epochs"
 	if sampler.Full(d.order()) == sampler.Shuffle && n > 1 && d.FarBytes > farSmall {
 		severity, code, what = problem.Warning, FarShuffle, "the order shuffles all files far away, so each host fetches nearly all"
