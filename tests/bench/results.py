@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import hashlib
 import json
@@ -27,6 +28,24 @@ WRITERS = (
     "texts",
 )  # measure nothing
 PACKAGES = ("jax", "jaxlib", "numpy", "grain", "pyarrow")
+
+
+def parser(name: str, *, quick: str, rounds: int) -> argparse.ArgumentParser:
+    """Returns a parser of the options of a comparison with other libraries.
+
+    Args:
+        name: the package below tests.bench.
+        quick: what --quick measures and prints.
+        rounds: how often each loop runs.
+    """
+    out = argparse.ArgumentParser(prog=f"python -m tests.bench.{name}")
+    folder = ROOT / "build" / "bench"
+    out.add_argument("--quick", action="store_true", help=f"{quick}, printed")
+    out.add_argument("--render", action="store_true", help="write the section, measure nothing")
+    out.add_argument("--rounds", type=int, default=rounds)
+    out.add_argument("--folder", type=Path, default=folder, help="of the data")
+    out.add_argument("--json", type=Path, default=folder / f"{name}.json", help="the results")
+    return out
 
 
 class OtherMachineError(ValueError):

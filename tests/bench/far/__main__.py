@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import json
 import sys
@@ -14,20 +13,14 @@ from tests.bench import results, section
 from tests.bench.far import page
 from tests.bench.far.cases import CASES, QUICK, Case, build, serve
 from tests.bench.far.loops import LOOPS, installed
-from tests.bench.pieces import ROOT, child
+from tests.bench.pieces import child
 
-RESULTS = ROOT / "build" / "bench" / "far.json"
 ROUNDS = 2
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.far")
-    parser.add_argument("--quick", action="store_true", help="few rows, printed")
-    parser.add_argument("--render", action="store_true", help="write the section, measure nothing")
+    parser = results.parser("far", quick="few rows", rounds=ROUNDS)
     parser.add_argument("--print", action="store_true", help="print the section, do not write it")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
     if options.quick:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import json
 import sys
@@ -15,22 +14,16 @@ from tests.bench import results, section
 from tests.bench.parquet import page
 from tests.bench.parquet.cases import CASES, SMALL, Case
 from tests.bench.parquet.loops import LOOPS
-from tests.bench.pieces import ROOT, child
+from tests.bench.pieces import child
 
-RESULTS = ROOT / "build" / "bench" / "parquet.json"
 ROUNDS = 3
 SELDOM = ("Hugging Face", "Hugging Face, 1,000")  # in the first round only: they are slow
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.parquet")
-    parser.add_argument("--quick", action="store_true", help="a small case, printed")
-    parser.add_argument("--render", action="store_true", help="write the section, measure nothing")
+    parser = results.parser("parquet", quick="a small case", rounds=ROUNDS)
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--load", default="", help="what else ran on the machine, for the page")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
     if options.quick:
         with tempfile.TemporaryDirectory() as folder:

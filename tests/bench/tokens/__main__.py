@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import importlib.util
 import json
@@ -13,24 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import results, section
-from tests.bench.pieces import ROOT, child
+from tests.bench.pieces import child
 from tests.bench.tokens import page
 from tests.bench.tokens.cases import CASES, QUICK, Case, Documents
 from tests.bench.tokens.loops import LOOPS
 
-RESULTS = ROOT / "build" / "bench" / "tokens.json"
 ROUNDS = 5
 SELDOM = ("TRL", "datasets")  # in the first round only: they make their rows for a minute
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.tokens")
-    parser.add_argument("--quick", action="store_true", help="small cases, printed")
-    parser.add_argument("--render", action="store_true", help="write the section, measure nothing")
+    parser = results.parser("tokens", quick="small cases", rounds=ROUNDS)
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="of the data")
-    parser.add_argument("--json", type=Path, default=RESULTS, help="the results")
     options = parser.parse_args()
     if options.quick:
         with tempfile.TemporaryDirectory() as folder:

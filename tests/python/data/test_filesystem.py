@@ -25,6 +25,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import meshfeed as mf
+from tests.python.data.closing import close_while_reading
 from tests.python.native.test_process import HANG
 from tests.python.webserver import WebServer, web_server
 
@@ -224,23 +225,7 @@ def test_a_close_waits_for_no_read(watched: Watched) -> None:
     ds.fingerprint()  # a loader needs it
     watched.asked.clear()
     watched.released.clear()
-    loader = mf.Loader(ds, batch_size=100)
-    failed: list[BaseException] = []
-
-    def read() -> None:
-        try:
-            next(iter(loader))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    assert watched.asked.wait(HANG)
-    loader.close()
-    ds.close()
-    thread.join(HANG)
-    assert not thread.is_alive()
-    assert len(failed) == 1
+    close_while_reading(ds, watched.asked, HANG)
     watched.released.set()
     end = time.monotonic() + HANG
     while len(threads()) > before and time.monotonic() < end:

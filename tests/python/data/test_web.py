@@ -23,6 +23,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import meshfeed as mf
+from tests.python.data.closing import close_while_reading
 from tests.python.programs import HANG
 from tests.python.webserver import Bucket, Hub, WebServer, web_server
 
@@ -302,24 +303,10 @@ def test_a_close_ends_requests(server: WebServer) -> None:
         release.wait(HANG)
 
     server.before = hang
-    loader = mf.Loader(ds, batch_size=100)
-    failed: list[BaseException] = []
-
-    def read() -> None:
-        try:
-            next(iter(loader))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    assert asked.wait(HANG)
-    loader.close()
-    ds.close()
-    thread.join(HANG)
-    release.set()
-    assert not thread.is_alive()
-    assert len(failed) == 1
+    try:
+        close_while_reading(ds, asked, HANG)
+    finally:
+        release.set()
 
 
 def test_an_interrupt_ends_an_open(server: WebServer) -> None:
