@@ -133,9 +133,12 @@ func (h Hints) ReadPieces(ctx context.Context, p []byte, offset int64, each int,
 // Disk are the hints for the disks of this machine.
 var Disk = Hints{Gap: 4 << 10, Size: 1 << 20, AtOnce: 32}
 
+// farAtOnce is the most reads at once from a server on another machine.
+const farAtOnce = 16
+
 // Far are the hints for a server on another machine. A read of 8 MiB takes little longer than one of 1 MiB, and one
 // connection has a fraction of the rate of the network.
-var Far = Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: 16, Ahead: 128 << 20}
+var Far = Hints{Gap: 1 << 20, Size: 8 << 20, AtOnce: farAtOnce, Ahead: 128 << 20}
 
 // Blob is an open file or object. It is safe for concurrent use.
 type Blob interface {
